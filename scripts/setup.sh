@@ -60,7 +60,7 @@ missing_packages() {
 }
 
 # Packages that only tests use: Git, Cargo, a sandbox, GDB, Cppcheck, compilers and an emulator for other CPUs than those
-# of `make demo`, and a browser with its driver.
+# of `make demo`, a browser with its driver, and a server with OpenSSL for its certificate.
 missing_test_packages() {
     has git || echo git
     has cargo || echo cargo
@@ -73,6 +73,8 @@ missing_test_packages() {
     has qemu-system-riscv32 || echo qemu-system-misc
     has chromium || echo chromium
     has chromedriver || echo chromium-driver
+    has nginx || [ -x /usr/sbin/nginx ] || echo nginx
+    has openssl || echo openssl
 }
 
 # The prefix of a command that needs root: nothing, sudo, or "none" if root access is not possible.
@@ -117,6 +119,10 @@ install_packages() {
     $root apt-get -qq update || say "apt-get update failed; continuing"
     $root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$@" >/dev/null ||
         give_up "apt-get could not install them; see its output above"
+    # Debian starts a server for port 80. Tests start their own.
+    case " $missing " in
+        *" nginx "*) $root systemctl --quiet disable --now nginx >/dev/null 2>&1 || true ;;
+    esac
 }
 
 # Set $pip to a pip for .venv. The demo uses that of the Python that made it, if there is one: a copy takes 18 MB and 3 s.

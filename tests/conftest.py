@@ -38,6 +38,9 @@ hypothesis.settings.load_profile(PUSH)
 # process of pytest-xdist: examples would differ from run to run in spite of derandomize.
 providers.is_local_module_file = lambda _: False
 
+# Tests count what is compiled; those of the cache switch it on for a folder of their own (``results_cache``).
+os.environ["MLFBUILD_CACHE_DISABLE"] = "1"
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts what runs in the background so, and the programs that tests interrupt would inherit it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -87,6 +90,14 @@ def shared() -> Path:
     if not (folder / "models").is_dir():
         unavailable(f"{folder}: the folder of test data beside the repository is missing")
     return folder
+
+
+@pytest.fixture
+def results_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of an empty cache of results, which builds of this test use."""
+    monkeypatch.delenv("MLFBUILD_CACHE_DISABLE")
+    monkeypatch.setenv("MLFBUILD_CACHE", str(tmp_path / "mlfbuild-cache"))
+    return tmp_path / "mlfbuild-cache/results"
 
 
 @pytest.fixture(scope="session")

@@ -58,6 +58,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Building": {
         "build": "Compile and unpack every model, then build every firmware.",
         "watch": "Build again whenever the project file or a model changes.",
+        "why": "Say why models and images were built, and what the next build makes.",
         "compile": "Compile MODEL into a Model Library Format archive.",
         "generate": "Compile and unpack one model for another build system.",
         "project-api": "Write the server through which TVM drives firmware.",
@@ -92,6 +93,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     "About the tool": {
         "doctor": "Show which tools are installed and which are missing.",
         "boards": "List the processor cores, boards and microcontrollers by name.",
+        "cache": "Show, empty or check the local cache of results.",
         "schema": "Print the JSON Schema of the project file.",
         "cmake-dir": "Print the folder of the CMake package and toolchain files.",
         "completion": "Print the script that completes commands in a shell.",

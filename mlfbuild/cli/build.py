@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,17 +16,38 @@ from mlfbuild.cli.output.usage import show_usages
 from mlfbuild.core import UsageError
 
 if TYPE_CHECKING:
+    from mlfbuild.jobs import FirmwareJob, TargetJob
     from mlfbuild.project import Project
     from mlfbuild.usecases import ModelResult
 
 
-@verb("file", "target", "model", "jobs", "frozen", "offline", "no_wait", "summary_format")
+def _shard(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[int, int] | None:
+    if value is None:
+        return None
+    found = re.fullmatch(r"([1-9]\d{0,5})/([1-9]\d{0,5})", value)
+    if found is None or int(found[1]) > int(found[2]):
+        raise click.BadParameter(f"{value!r}: write it as 3/8, from 1/8 to 8/8")
+    return int(found[1]), int(found[2])
+
+
+@verb("file", "target", "model", "jobs", "on", "frozen", "offline", "no_wait", "summary_format")
 @click.option("--tree", type=click.Path(path_type=Path), metavar="DIR", help="Write the trees of one target to DIR.")
 @click.option("--with-verify", is_flag=True, help="With --tree: add test firmware of each model.")
 @click.option(
     "--for", "systems", multiple=True, metavar="SYSTEM", help="With --tree: make a package for SYSTEM; repeatable."
 )
-def build(options: SharedOptions, tree: Path | None, with_verify: bool, systems: tuple[str, ...]) -> None:
+@click.option("--affected-by", metavar="REV", help="Build only what changed since the Git commit.")
+@click.option("--shard", callback=_shard, metavar="I/N", help="Build part I of N, for CI jobs side by side.")
+@click.option("--store-durations", is_flag=True, help="Write how long everything took, for --shard.")
+def build(
+    options: SharedOptions,
+    tree: Path | None,
+    with_verify: bool,
+    systems: tuple[str, ...],
+    affected_by: str | None,
+    shard: tuple[int, int] | None,
+    store_durations: bool,
+) -> None:
     """Compile and unpack every model, then build every firmware.
 
     Files that are up to date are not built again.
@@ -34,6 +56,9 @@ def build(options: SharedOptions, tree: Path | None, with_verify: bool, systems:
     folder need no mlfbuild and no Python. With --with-verify it includes test firmware for `mlfbuild verify --elf`.
     With --for it is also a package of another build system: zephyr, rt-thread, esp-idf, platformio, arduino,
     cmsis-toolbox, nuttx or rust.
+
+    With --affected-by, build the images and models whose inputs differ from those of a commit, such as origin/main.
+    --shard divides images by the times in mlfbuild-durations.json, which --store-durations writes and you commit.
     """
     from mlfbuild.jobs import firmware_jobs, load, target_jobs
     from mlfbuild.usecases import build_project, unchecked_budgets
@@ -44,9 +69,14 @@ def build(options: SharedOptions, tree: Path | None, with_verify: bool, systems:
             "the option applies only to a folder that you commit",
             "add --tree with the folder, or run `mlfbuild verify` to verify this project",
         )
-    project = load(options.file)
+    if tree is not None and (affected_by is not None or shard is not None or store_durations):
+        option = "--affected-by" if affected_by is not None else "--shard" if shard else "--store-durations"
+        raise UsageError.not_applicable(option, "a tree that you commit is always whole", f"omit {option}")
+    project = options.placed(load(options.file))
     targets = target_jobs(project, options.target, options.model)
     firmware = firmware_jobs(project, targets) if tree is None else []
+    if affected_by is not None or shard is not None:
+        targets, firmware = _part(options, project, targets, firmware, affected_by, shard)
     if tree is not None:
         from mlfbuild.jobs import committed
 
@@ -62,6 +92,8 @@ def build(options: SharedOptions, tree: Path | None, with_verify: bool, systems:
             # No firmware is built for a tree that is committed, so its compilers need not be those of the lock file.
             toolchains=tree is None,
         )
+    if store_durations:
+        show_durations(options, project, targets, firmware)
     budgets = {name: model.budget for name, model in project.models.items()}
     usages = [*report.usages(budgets, everything=options.format == "markdown")]
     show_usages(options, usages)
@@ -80,6 +112,37 @@ def build(options: SharedOptions, tree: Path | None, with_verify: bool, systems:
         _note_firmware_without_models(project, {target.name for target in targets}, {job.name for job in firmware})
     for result in report.models:
         show_notes(options, result.job.title, result.notes)
+
+
+def _part(
+    options: SharedOptions,
+    project: Project,
+    targets: list[TargetJob],
+    firmware: list[FirmwareJob],
+    affected_by: str | None,
+    shard: tuple[int, int] | None,
+) -> tuple[list[TargetJob], list[FirmwareJob]]:
+    """Return what is built, and note what is not."""
+    from mlfbuild.jobs import Selection, affected, share
+
+    part = Selection(tuple(targets), tuple(firmware))
+    if affected_by is not None:
+        part = affected(project, targets, firmware, affected_by)
+    if shard is not None:
+        part = share(part, project, *shard)
+    show_notes(options, "not built", part.left_out)
+    return list(part.targets), list(part.firmware)
+
+
+def show_durations(
+    options: SharedOptions, project: Project, targets: list[TargetJob], firmware: list[FirmwareJob]
+) -> None:
+    """Write the file with durations, and print its path."""
+    from mlfbuild.jobs import Selection, store_durations
+
+    path = store_durations(project, Selection(tuple(targets), tuple(firmware)))
+    if not options.quiet:
+        note(f"{path}: durations written; commit the file")
 
 
 def _note_firmware_without_models(project: Project, targets: set[str], built: set[str]) -> None:

@@ -6,16 +6,20 @@ it. The decorators below them are options of a few verbs.
 
 from __future__ import annotations
 
+import functools
 import os
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from mlfbuild.core import MlfError
+
+if TYPE_CHECKING:
+    from mlfbuild.project import Project
 
 F = TypeVar("F", bound=Callable[..., Any])
 Completer = Callable[[click.Context, click.Parameter, str], list[str]]
@@ -40,6 +44,7 @@ class SharedOptions:
     frozen: bool = False
     offline: bool = False
     no_wait: bool = False
+    on: str = ""
     given: set[str] = field(default_factory=set)
 
     @property
@@ -50,6 +55,10 @@ class SharedOptions:
     @file.setter
     def file(self, path: Path) -> None:
         self.named_file = path
+
+    def placed(self, project: Project) -> Project:
+        """Return ``project`` with the engine of --on instead of its own."""
+        return replace(project, jobs=replace(project.jobs, engine=self.on)) if self.on else project
 
     @property
     def json(self) -> bool:
@@ -156,6 +165,7 @@ _OPTIONS = {
     "summary_format": format_option("text", "json", "github", "markdown"),
     "frozen": _option("--frozen", is_flag=True, help="Fail if anything differs from mlfbuild.lock."),
     "offline": _option("--offline", is_flag=True, help="Do not access the network (builds never do)."),
+    "on": _option("--on", type=click.Choice(("here", "dask")), metavar="ENGINE", help="Compile here, or on dask."),
     "no_wait": _option("--no-wait", is_flag=True, help="Fail if another build is using the build folder."),
     "verbose": _option("-v", "--verbose", is_flag=True, help="Print complete lists and what is up to date."),
     "quiet": _option("-q", "--quiet", is_flag=True, help="Print only errors and the requested result."),
@@ -201,6 +211,32 @@ class Verb(click.Command):
         return super().invoke(ctx)
 
 
+_OF_WORKSPACES = {"build", "check", "fetch", "lock", "profile", "report", "verify", "why"}
+"""The verbs that run for each project of a workspace; for others, one of its projects is named with -f."""
+
+
+def for_each_project(function: Callable[..., None], name: str) -> Callable[..., None]:
+    """Return ``function``, the verb ``name``, so that it runs for each project of a workspace, even if one fails.
+
+    Results of projects follow each other under their prefix; with ``--format json``, they are the values of one object
+    with a key for each prefix. The error of the first project that fails is raised at the end.
+    """
+
+    @functools.wraps(function)
+    def run(options: SharedOptions, *arguments: Any, **keywords: Any) -> None:
+        from mlfbuild.project import workspace_projects
+
+        projects = workspace_projects(options.file)
+        if not projects:
+            function(options, *arguments, **keywords)
+            return
+        from mlfbuild.cli.output.workspaces import run_in_projects
+
+        run_in_projects(options, name, projects, lambda of_project: function(of_project, *arguments, **keywords))
+
+    return run
+
+
 def verb(*names: str) -> Callable[[Callable[..., None]], Verb]:
     """Return a decorator that makes a function the verb of its name, with these shared options.
 
@@ -210,7 +246,8 @@ def verb(*names: str) -> Callable[[Callable[..., None]], Verb]:
     def decorate(function: Callable[..., None]) -> Verb:
         # The function of ``compile`` ends with an underscore, because its name is one of Python's.
         name = function.__name__.rstrip("_").replace("_", "-")
-        command = click.command(name, cls=Verb)(shared(*names)(click.make_pass_decorator(SharedOptions)(function)))
+        called = for_each_project(function, name) if "file" in names and name in _OF_WORKSPACES else function
+        command = click.command(name, cls=Verb)(shared(*names)(click.make_pass_decorator(SharedOptions)(called)))
         assert isinstance(command, Verb)
         command.params.sort(key=lambda parameter: parameter.name in {"directory", *_OPTIONS})  # its own come first
         return command

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mlfbuild.report import ModelRun, OperatorRun
 
 
-@verb("file", "target", "model", "jobs", "frozen", "offline", "no_wait", "format")
+@verb("file", "target", "model", "jobs", "on", "frozen", "offline", "no_wait", "format")
 @click.option("--runs", type=click.IntRange(1, 1000), metavar="N", help="Runs that a device measures.  [default: 5]")
 @click.option("--emulator", is_flag=True, help="Do not use the devices of targets.")
 def profile(options: SharedOptions, runs: int | None, emulator: bool) -> None:
@@ -30,7 +30,7 @@ def profile(options: SharedOptions, runs: int | None, emulator: bool) -> None:
     from mlfbuild.report.budgets import check_profiles
     from mlfbuild.usecases import not_profiled, profile_models, unchecked_in_runs
 
-    project = load(options.file)
+    project = options.placed(load(options.file))
     targets = target_jobs(project, options.target, options.model)
     note_all(options, not_profiled(targets), "not profiled: ")
     note_all(options, unchecked_in_runs(project, targets), "not checked: ")

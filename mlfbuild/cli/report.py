@@ -26,7 +26,7 @@ _ONLY_OF_PROJECTS = {
 }
 
 
-@verb("file", "target", "model", "jobs", "frozen", "offline", "no_wait", "summary_format")
+@verb("file", "target", "model", "jobs", "on", "frozen", "offline", "no_wait", "summary_format")
 @click.option("--elf", type=_FILE, metavar="FILE", help="Report this image; no project needed.")
 @click.option("--map", "linker_map", type=_FILE, metavar="FILE", help="With --elf: its map, default <elf>.map.")
 @click.option("--fail-over-budget", "check", is_flag=True, help="With --elf: exit with 1 if it is over a budget.")
@@ -87,7 +87,7 @@ def report(
     elif elf is not None:
         document = _of_image(options, elf, linker_map)
     else:
-        project = load(options.file)
+        project = options.placed(load(options.file))
         built = _built(project, options, operators=operators, profile=profile, accept=update)
         document = built.document
     if document is not None:

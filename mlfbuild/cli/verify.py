@@ -28,7 +28,7 @@ _FOR_PEOPLE = {"text", "github"}
 """Forms in which each result is printed as text."""
 
 
-@verb("file", "target", "model", "jobs", "frozen", "offline", "no_wait", "summary_format")
+@verb("file", "target", "model", "jobs", "on", "frozen", "offline", "no_wait", "summary_format")
 @click.option("--elf", type=_FILE, metavar="FILE", help="Check this test firmware; no project needed.")
 @click.option("--vectors", type=_FILE, metavar="FILE", help="With --elf: inputs and expected outputs.")
 @click.option(
@@ -193,7 +193,7 @@ def _verify_project(
         without_runners,
     )
 
-    project = load(options.file)
+    project = options.placed(load(options.file))
     targets = target_jobs(project, options.target, options.model)
     if emulator:
         targets = without_runners(targets)

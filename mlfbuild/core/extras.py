@@ -26,6 +26,7 @@ EXTRAS: Mapping[str, Mapping[str, str]] = {
     "pyocd": {"pyocd": "pyocd>=0.36"},
     "labgrid": {"labgrid": "labgrid>=24.0"},
     "parquet": {"pyarrow": "pyarrow>=14"},
+    "distributed": {"distributed": "distributed>=2024.5"},
     "edit": {"ruamel.yaml": "ruamel.yaml>=0.18"},
 }
 """Extra -> module that is imported -> requirement, as in pyproject.toml."""

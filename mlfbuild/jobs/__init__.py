@@ -16,7 +16,7 @@ loads a project file, ``project_jobs`` turns it into jobs (``model_job``), and d
 nothing.
 
     task                     is current if                                                      kept in
-    archive                  the hash of its inputs (``archive_key``) and of itself are kept    .<model>.tar.key
+    archive                  the hash of its inputs (``compile_action``) and of itself are kept    .<model>.tar.key
     tree of a model          each file has the content to write                                 the files themselves
     folder of a target       the same                                                           the files themselves
     CMake's configuration    the arguments are those of the last one                            .mlfbuild-configured
@@ -51,6 +51,9 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
+    from mlfbuild.jobs.actions import (
+        COMPILED, COPIED, LINKED, Action, ActionRecord, InputChange, differences, flat, hash_of,
+    )
     from mlfbuild.jobs.budgets import BUDGETS_FILE, TargetBudgets, budgets_of, read_budgets
     from mlfbuild.jobs.committed_tree import committed
     from mlfbuild.jobs.compilation import Compiled, compile_model, compiled_library, sizes
@@ -67,15 +70,17 @@ if TYPE_CHECKING:
         bundle_key, copied_files, dependency_settings, original_files, original_folders, target_dependencies,
         write_target_dependencies,
     )
+    from mlfbuild.jobs.links import inputs_now, link_record
     from mlfbuild.jobs.locks import LOCKED_VARIABLE, folder_locked, tree_locked, trees_locked
     from mlfbuild.jobs.model_builds import (
-        budgets_text, compile_if_needed, compile_once, compiled_of, copy_archive, finish_target, generated_files,
-        is_current, key_file, outline_of, program_version, prune_folders, record_archive, stray_files, tree_is_whole,
-        unpack_archive, unpack_job, with_modules,
+        archive_record, budgets_text, compile_action, compile_if_needed, compile_once, compiled_of, copy_archive,
+        finish_target, generated_files, is_current, key_file, outline_of, program_version, prune_folders,
+        record_archive, restore_archive, stray_files, tree_is_whole, unpack_archive, unpack_job, with_modules,
     )
     from mlfbuild.jobs.model_job import (
         CompileJob, FirmwareJob, ProfileJob, TargetJob, image_title, run_budgets_on, run_limits,
     )
+    from mlfbuild.jobs.on_farm import board_resource, make_on_farm, make_tree, programs_of, tree_files
     from mlfbuild.jobs.opening import chosen_modules, is_model, open_beside, open_model
     from mlfbuild.jobs.outputs import check_arrays_output, check_output, check_replaced
     from mlfbuild.jobs.pins import locked, locked_pins, pinned, with_pins
@@ -87,6 +92,7 @@ if TYPE_CHECKING:
         profile_jobs, target_jobs, toolchain_of, vectors_of,
     )
     from mlfbuild.jobs.runs_on_boards import modelled_sections, run_placement, run_sections
+    from mlfbuild.jobs.selection import Selection, affected, share, store_durations
     from mlfbuild.jobs.toolchains import locked_toolchain
     from mlfbuild.jobs.tree.blobs import BlobSources
     from mlfbuild.jobs.tree.build_text import FRAGMENT

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from mlfbuild.core import MlfError
+from mlfbuild.jobs.actions import COMPILED, ActionRecord
 from mlfbuild.jobs.locks import trees_locked
 from mlfbuild.jobs.model_builds import compile_once, is_current
 from mlfbuild.jobs.model_job import CompileJob, TargetJob
@@ -20,6 +22,8 @@ class SharedArchive:
     jobs: list[CompileJob]
     lenders: list[CompileJob]
     """Jobs with the same archive that are not built, but whose archive can be copied."""
+    made: Mapping[Path, ActionRecord] = field(default_factory=dict)
+    """Those of its archives that a farm has just made."""
 
 
 def shared_archives(jobs: Iterable[CompileJob], lenders: Iterable[TargetJob]) -> list[SharedArchive]:
@@ -80,4 +84,5 @@ def _make(group: SharedArchive, send: Callable[[None], None]) -> bool:
     # All locks of the group at once and in one order: another process may be making one of these archives for another
     # target.
     with trees_locked(group.jobs):
-        return compile_once(group.jobs, group.lenders) is not None
+        records = compile_once(group.jobs, group.lenders)
+    return any(record.origin == COMPILED for record in records.values())

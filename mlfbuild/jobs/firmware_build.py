@@ -14,6 +14,7 @@ import json
 import os
 import re
 import shlex
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -40,6 +41,7 @@ from mlfbuild.core import (
 )
 from mlfbuild.jobs.conflicts import check_image, check_libraries
 from mlfbuild.jobs.devices import require_device_compilers
+from mlfbuild.jobs.links import has_record, record_link
 from mlfbuild.jobs.model_job import FirmwareJob
 from mlfbuild.jobs.placement import check_placed, write_params_binary
 from mlfbuild.targets import Cpu, MacroRule, cmake_folder, emulated_board, macro_rules, require_compiler
@@ -164,6 +166,7 @@ def cross_build(
 
 
 def _cross_build(job: FirmwareJob, definitions: Sequence[str], jobs: int | None, on_progress: OnProgress) -> str:
+    begin = time.monotonic()
     configured = _configure(job, definitions, on_progress)
     if job.sources and job.target.board is None and job.target.toolchain is not None:
         _check_start_up(job)
@@ -185,6 +188,8 @@ def _cross_build(job: FirmwareJob, definitions: Sequence[str], jobs: int | None,
             reason=f"CMake built no {job.elf.name} in {job.build}",
             hint=f"add add_executable({job.name} ...) to its CMakeLists.txt",
         )
+    if did_something(built) or not has_record(job):
+        record_link(job, round(time.monotonic() - begin, 3))
     check_image(job)
     check_placed(job)
     if job.params_section is not None:

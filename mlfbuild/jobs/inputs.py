@@ -50,12 +50,17 @@ def watched_inputs(job: CompileJob) -> list[Path]:
 
 def inputs_hash(program: CompilerProgram) -> str:
     """Return one hash of names and contents of all inputs; raises ``InputFileError``."""
-    lines = []
+    return sha256([f"{name}\0{digest}\n".encode() for name, digest in input_digests(program).items()])
+
+
+def input_digests(program: CompilerProgram) -> dict[str, str]:
+    """Return the SHA-256 of each input by its path from the program's folder; raises ``InputFileError``."""
+    digests = {}
     for path in _inputs(program):
         with open_binary(path, "input") as file:
-            # Relative and with forward slashes, so that all checkouts and systems have the same hash.
-            lines.append(f"{Path(os.path.relpath(path, program.folder)).as_posix()}\0{file_sha256(file)}\n".encode())
-    return sha256(lines)
+            # Relative and with forward slashes, so that all checkouts and systems have the same names.
+            digests[Path(os.path.relpath(path, program.folder)).as_posix()] = file_sha256(file)
+    return digests
 
 
 def input_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from mlfbuild import archive as archives
 from mlfbuild.compilers import EXTERNAL_COMPILERS, check_placement, compiler_called
@@ -16,42 +16,57 @@ from mlfbuild.core import (
     CheckFailedError,
     ConflictError,
     InputFileError,
-    file_sha256,
     package_fingerprint,
     read_bytes,
-    sha256,
     write_atomic,
 )
 from mlfbuild.jobs import tree as trees
+from mlfbuild.jobs.actions import (
+    COMPILED,
+    COPIED,
+    Action,
+    ActionRecord,
+    differences,
+    flat,
+    hash_of,
+    recorded_action,
+)
 from mlfbuild.jobs.budgets import TargetBudgets
 from mlfbuild.jobs.compilation import Compiled, check_ram, compile_model, sizes
 from mlfbuild.jobs.devices import check_device_objects
-from mlfbuild.jobs.inputs import inputs_hash
+from mlfbuild.jobs.inputs import input_digests
 from mlfbuild.jobs.libraries import bundle_key
+from mlfbuild.jobs.locks import Notify
 from mlfbuild.jobs.model_job import CompileJob, TargetJob
+from mlfbuild.jobs.travel import ARCHIVE, can_travel, compile_task
 from mlfbuild.jobs.tree import UnpackResult, read_record, recorded_files, tree_damage
 from mlfbuild.library import Library, ResolvedLibrary
 from mlfbuild.library.keys import Placement
 from mlfbuild.native import SourceFiles
 from mlfbuild.project import DEFAULT_LEVEL
 
+if TYPE_CHECKING:
+    from mlfbuild.cache import ResultCache
+    from mlfbuild.farm import FarmResult
+
 _SHOWN = 12
 """Number of digits of a hash in messages."""
 
 
-def archive_key(job: CompileJob) -> str:
-    """Return the hash of everything that the job's archive is made from.
+def compile_action(job: CompileJob) -> Action:
+    """Return the action that makes the job's archive, with everything that it is made from.
 
     This is settings, model file, mlfbuild itself, and the libraries that the archive may bundle; for an external
     compiler, also its input files and its version. Raises as ``ExternalCompiler.version`` and ``bundle_key``.
     """
-    source = SourceFiles(job.request.source).read().identity
-    parts = [job.settings(), source, package_fingerprint()]
+    source = job.request.source
+    inputs = {f"model {source.name}": SourceFiles(source).read().identity, **dict(flat(job.named_settings()))}
     if job.request.program is not None:
-        parts += [program_version(job), inputs_hash(job.request.program)]
-    if job.bundles:
-        parts += filter(None, [bundle_key(job)])
-    return sha256("\n".join(parts).encode())
+        inputs |= {"version": program_version(job), **input_digests(job.request.program)}
+    bundled = bundle_key(job) if job.bundles else ""
+    if bundled:
+        inputs["bundled libraries"] = bundled
+    return Action("compile", {**inputs, "mlfbuild": package_fingerprint()})
 
 
 def program_version(job: CompileJob) -> str:
@@ -68,41 +83,94 @@ def _key_of(archive: Path) -> Path:
     return archive.with_name(f".{archive.name}.key")
 
 
-def compile_if_needed(job: CompileJob) -> bool:
-    """Compile the job's model unless its archive is up to date; return whether it was compiled.
+def compile_if_needed(job: CompileJob, notify: Notify = lambda _: None) -> ActionRecord | None:
+    """Make the job's archive unless it is up to date; return how it was made, ``None`` if there was nothing to do.
 
-    Up to date means that the hash of the archive's inputs (``archive_key``) and of the archive itself are those that
+    Up to date means that the hash of the archive's inputs (``compile_action``) and of the archive itself are those that
     were kept when it was made. Raises as ``compile_model``.
     """
-    return compile_once([job]) is not None
+    return compile_once([job], notify=notify).get(job.archive)
 
 
-def compile_once(sharing: Sequence[CompileJob], lenders: Sequence[CompileJob] = ()) -> CompileJob | None:
-    """Make the archives of jobs with the same sharing key; return the job that was compiled, or ``None``.
+def compile_once(
+    sharing: Sequence[CompileJob], lenders: Sequence[CompileJob] = (), notify: Notify = lambda _: None
+) -> dict[Path, ActionRecord]:
+    """Make the archives of jobs with the same sharing key; return archive -> how it was made, if it was out of date.
 
     At most one is compiled: that with the least RAM, so that its copies fit the other boards. The others get copies of
     an archive that is up to date, which may belong to one of ``lenders``, jobs with the same key that are not made
-    here. Raises as ``compile_model``.
+    here. If the cache has the archive, none is compiled. ``notify`` gets a line if the cache or farm fails. Raises as
+    ``compile_model``, and as ``Farm.call`` for a project with a farm.
     """
-    key = archive_key(sharing[0])
-    # The hash of the archive is compared as well, so that an archive that was edited or cut off is made again.
-    stale = [job for job in sharing if _recorded(job) != _stamp(job, key)]
+    action = compile_action(sharing[0])
+    stale = [job for job in sharing if not _is_made_by(action, job)]
     if not stale:
-        return None
-    current = (job for job in (*sharing, *lenders) if job not in stale and _recorded(job) == _stamp(job, key))
+        return {}
+    records: dict[Path, ActionRecord] = {}
+    current = (job for job in (*sharing, *lenders) if job not in stale and _is_made_by(action, job))
     made = next(current, None)
-    compiled = None
     if made is None:
-        made = compiled = min(stale, key=_ram)  # if it fits the smallest board, its copies fit the others
+        made = least_ram(stale)
         stale.remove(made)
-        # The archive before its key: after a kill between the two, the key belongs to an older archive, and the archive
-        # is made again.
-        compile_model(made)
-        _remember(made, key)
+        records[made.archive] = _restored(made, action, notify) or _compiled(made, action, notify)
     for job in stale:
         copy_archive(made.archive, job.archive)
-        _remember(job, key)
-    return compiled
+        records[job.archive] = record_made(job, action, COPIED)
+    return records
+
+
+def restore_archive(job: CompileJob, notify: Notify = lambda _: None) -> ActionRecord | None:
+    """Take the job's archive from the cache, if it is there; raises as ``compile_action``."""
+    return _restored(job, compile_action(job), notify)
+
+
+def _restored(job: CompileJob, action: Action, notify: Notify) -> ActionRecord | None:
+    """Take the job's archive from the cache, if it may be and is there."""
+    cache = _cache_of(job, notify)
+    found = None if cache is None else cache.fetch(action.key)
+    if found is None or {*found.outputs} != {ARCHIVE}:
+        return None
+    write_atomic(job.archive, found.outputs[ARCHIVE])
+    return record_made(job, action, found.where, found.seconds, found.worker)
+
+
+def _compiled(job: CompileJob, action: Action, notify: Notify) -> ActionRecord:
+    if job.jobs.address and can_travel(job):
+        from mlfbuild.farm import FarmSettings, called  # few projects have a farm
+
+        return keep_archive(job, action, called(FarmSettings(job.jobs.address), compile_task(job, action)), notify)
+    begin = time.monotonic()
+    # The archive before its key: after a kill between the two, the key belongs to an older archive, and the archive is
+    # made again.
+    compile_model(job)
+    seconds = round(time.monotonic() - begin, 3)
+    _store(job, action, read_bytes(job.archive, "archive"), "", seconds, notify)
+    return record_made(job, action, COMPILED, seconds)
+
+
+def keep_archive(job: CompileJob, action: Action, result: FarmResult, notify: Notify = lambda _: None) -> ActionRecord:
+    """Write the archive that a worker made, record it, and store it in the cache; raises ``StorageError``."""
+    content = result.outputs[ARCHIVE]
+    write_atomic(job.archive, content)
+    _store(job, action, content, result.worker, result.seconds, notify)
+    return record_made(job, action, COMPILED, result.seconds, result.worker)
+
+
+def _store(job: CompileJob, action: Action, content: bytes, worker: str, seconds: float, notify: Notify) -> None:
+    cache = _cache_of(job, notify)
+    if cache is not None:
+        cache.store(action.key, {ARCHIVE: content}, worker=worker, seconds=seconds)
+        _cache_of(job, notify)  # for what it could not do just now
+
+
+def _cache_of(job: CompileJob, notify: Notify) -> ResultCache | None:
+    """Return the cache of the job; ``None`` for archives whose inputs are not all known, and those that are copies."""
+    program = job.request.program
+    if job.cache is None or job.compiler == "archive" or (program is not None and not program.inputs):
+        return None
+    from mlfbuild.cache import shared_cache  # builds with nothing to do need none
+
+    return shared_cache(job.cache, notify)
 
 
 def compiled_of(job: CompileJob) -> Compiled:
@@ -110,8 +178,15 @@ def compiled_of(job: CompileJob) -> Compiled:
     return sizes(archives.open_archive(job.archive), job.archive.stat().st_size)
 
 
-def _ram(job: CompileJob) -> float:
-    return math.inf if job.ram_limit is None else job.ram_limit
+def least_ram(jobs: Sequence[CompileJob]) -> CompileJob:
+    """Return the one of ``jobs`` with the smallest board: an archive that fits it fits the others."""
+    return min(jobs, key=lambda job: math.inf if job.ram_limit is None else job.ram_limit)
+
+
+def archive_is_known(sharing: Sequence[CompileJob], lenders: Sequence[CompileJob] = ()) -> bool:
+    """Return whether ``compile_once`` would compile nothing."""
+    action = compile_action(sharing[0])
+    return any(_is_made_by(action, job) for job in (*sharing, *lenders))
 
 
 def copy_archive(archive: Path, copy: Path) -> None:
@@ -121,19 +196,37 @@ def copy_archive(archive: Path, copy: Path) -> None:
 
 def record_archive(job: CompileJob) -> None:
     """Record that the job's archive, which another build system keeps up to date, is made from the present inputs."""
-    _remember(job, archive_key(job))
+    record_made(job, compile_action(job), COPIED)
 
 
-def _remember(job: CompileJob, key: str) -> None:
-    write_atomic(key_file(job), json.dumps(_stamp(job, key)).encode())
+def record_made(job: CompileJob, action: Action, origin: str, seconds: float = 0.0, worker: str = "") -> ActionRecord:
+    """Record that the job's archive was made by ``action``, in ``seconds`` on ``worker``, and return the record."""
+    before = archive_record(job)
+    because = tuple(differences(before.inputs, action.inputs)) if before else ()
+    record = ActionRecord(action.key, hash_of(job.archive), action.inputs, origin, worker, seconds, because)
+    record.write(key_file(job))
+    return record
+
+
+def archive_record(job: CompileJob) -> ActionRecord | None:
+    """Return how the job's archive was made last; ``None`` if mlfbuild did not make it."""
+    return recorded_action(key_file(job))
 
 
 def is_current(job: CompileJob) -> bool:
     """Return whether the job's archive exists, is unchanged, and is up to date with its inputs.
 
-    Raises as ``archive_key``: the version of an external compiler is part of the key, and the program may be missing.
+    Raises as ``compile_action``: the version of an external compiler is part of the key, and the program may be
+    missing.
     """
-    return bool(_recorded(job) == _stamp(job, archive_key(job)))
+    return _is_made_by(compile_action(job), job)
+
+
+def _is_made_by(action: Action, job: CompileJob) -> bool:
+    # Times are not compared: git, tar and copies change them without changing a file, and a clock may be wrong. The
+    # hash of the archive is compared as well, so that an archive that was edited or cut off is made again.
+    record = archive_record(job)
+    return record is not None and record.key == action.key and record.sha256 == hash_of(job.archive)
 
 
 def outline_of(job: CompileJob) -> Library | None:
@@ -145,26 +238,6 @@ def outline_of(job: CompileJob) -> Library | None:
     if known is not None:
         return known
     return archives.open_archive(job.archive) if is_current(job) else None
-
-
-def _stamp(job: CompileJob, key: str) -> dict[str, str | None]:
-    # Times are not compared: git, tar and copies change them without changing a file, and a clock may be wrong.
-    return {"made-from": key, "sha256": _hash_of(job.archive)}
-
-
-def _recorded(job: CompileJob) -> Any:
-    try:
-        return json.loads(key_file(job).read_bytes())
-    except (OSError, ValueError):
-        return None
-
-
-def _hash_of(path: Path) -> str | None:
-    try:
-        with path.open("rb") as file:
-            return file_sha256(file)
-    except OSError:
-        return None
 
 
 def unpack_archive(

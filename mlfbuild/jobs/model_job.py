@@ -8,12 +8,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mlfbuild.cache import CacheSettings
 from mlfbuild.jobs.budgets import TargetBudgets
 from mlfbuild.jobs.devices import TargetDevices
 from mlfbuild.jobs.tree.library_folders import DEPENDENCIES_FOLDER
 from mlfbuild.jobs.tree.placement import LINKER_SCRIPT, PLACEMENT_FOLDER, PlacedSection
 from mlfbuild.library import CompileRequest
-from mlfbuild.project import DEFAULT_LEVEL, Budget, BudgetFile, Provider, run_budgets
+from mlfbuild.project import DEFAULT_LEVEL, Budget, BudgetFile, JobsKeys, Provider, run_budgets
 from mlfbuild.targets import Board, Cpu, Mcu, described_in, emulated_board, shared_toolchain_files
 
 if TYPE_CHECKING:
@@ -41,6 +42,10 @@ class CompileJob:
     """The target's other devices; ``None`` leaves the compilers of their code to the build."""
     locked: str | None = None
     """SHA-256 that the archive must have in a frozen build; no other archive is unpacked."""
+    jobs: JobsKeys = field(default_factory=JobsKeys)
+    """Where it is compiled. It decides no byte, as the next one."""
+    cache: CacheSettings | None = None
+    """Where its archive is kept and looked for; ``None`` for an archive of a single command."""
 
     @property
     def model(self) -> str:
@@ -65,10 +70,14 @@ class CompileJob:
         return self.model if list(modules) == [self.model] else f"{self.model} (module {module})"
 
     def settings(self) -> str:
+        """Return ``named_settings`` as canonical JSON."""
+        return json.dumps(self.named_settings(), sort_keys=True)
+
+    def named_settings(self) -> dict[str, Any]:
         """Return everything that determines the archive except the content of the model file and the generator.
 
-        The canonical JSON contains no paths, so that it is equal in every checkout, and no target, so that targets with
-        the same CPU share archives.
+        It contains no paths, so that it is equal in every checkout, and no target, so that targets with the same CPU
+        share archives.
         """
         request = self.request
         # Only the name of the source counts, because its content is hashed separately and its path differs between
@@ -90,7 +99,7 @@ class CompileJob:
             settings["extensions"] = dict(sorted(request.extensions.items()))
         if request.program is not None:  # its path has no effect on the archive
             settings["command"] = request.program.command
-        return json.dumps(settings, sort_keys=True)
+        return settings
 
     def tree_settings(self) -> str:
         """Return everything except the archive's content that determines how it is unpacked, as canonical JSON."""

@@ -104,7 +104,13 @@ def _target_job(project: Project, target: TargetSpec, models: Sequence[str], bui
     specs = [spec for spec in project.models.values() if target.name in spec.targets]
     devices = TargetDevices(target.name, CPUS[target.cpu], target.devices, project.root)
     jobs = [
-        replace(_compile_job(spec, target, tree), bundles=tuple(_bundles(project, spec)), devices=devices)
+        replace(
+            _compile_job(spec, target, tree),
+            bundles=tuple(_bundles(project, spec)),
+            devices=devices,
+            jobs=project.jobs,
+            cache=project.cache.settings(),
+        )
         for spec in specs
     ]
     toolchain = toolchain_of(target)

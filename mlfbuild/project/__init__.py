@@ -57,11 +57,13 @@ if TYPE_CHECKING:
     from mlfbuild.project.reader import load_project
     from mlfbuild.project.rules import COMPILER_WORD, MODEL_NAME, device_problem
     from mlfbuild.project.runner import CYCLE_COUNTERS, TRANSPORTS, RunnerKeys
+    from mlfbuild.project.services import DASK, HERE, JobsKeys, ResultCacheKeys
     from mlfbuild.project.sources import SOURCES, model_name, source_problem, source_suffix
     from mlfbuild.project.specification import (
         VECTORS_FOLDER, Budget, BudgetFile, FirmwareSpec, ModelSpec, Project, TargetSpec, run_budgets,
     )
     from mlfbuild.project.template import TEMPLATE_FILE, TemplateKeys, VariableKeys, load_template, template_error
     from mlfbuild.project.validate import json_schema
+    from mlfbuild.project.workspace import workspace_projects
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -40,6 +40,7 @@ def load_project(path: Path, beside: Callable[[Project], Found] | None = None) -
     from mlfbuild.project.references import check_references
     from mlfbuild.project.short_forms import write_in_full
     from mlfbuild.project.validate import newer_version, validate
+    from mlfbuild.project.workspace import INCLUDE
 
     document = read_document(path)
     # Before any key is checked: those of a newer format would all be reported as mistakes.
@@ -47,6 +48,11 @@ def load_project(path: Path, beside: Callable[[Project], Found] | None = None) -
     if newer is not None:
         problem = Problem(document.value_position(("mlfbuild",)), ("mlfbuild",), newer)
         raise ProjectFileError([problem.in_file(path)])
+    if INCLUDE in document.mapping():
+        reason = "the file is a workspace, and this command is for one project"
+        hint = "name the project with -f, such as the first one listed here"
+        document.report((INCLUDE,), "workspace-not-project", reason, hint, at_key=True)
+        raise ProjectFileError(in_file_order(path, document.problems))
     watched = write_in_full(document, path.parent)
     complete_targets(document, path.parent)
     project = validate(document, path.parent, Project)

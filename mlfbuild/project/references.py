@@ -18,6 +18,7 @@ from mlfbuild.project.provider import check_dependencies
 from mlfbuild.project.rules import CHOICES, QEMU
 from mlfbuild.project.runner import check_runners
 from mlfbuild.project.sections import check_sections
+from mlfbuild.project.services import check_services
 from mlfbuild.project.sources import SOURCES, source_problem, source_suffix
 from mlfbuild.project.timing_checks import check_timing
 from mlfbuild.targets import BOARDS, CLANG, CPUS, GCC
@@ -48,6 +49,7 @@ def check_references(document: Document) -> None:
     check_sections(document)
     check_timing(document)
     check_runners(document)
+    check_services(document)
 
 
 def _refuse_without_core(document: Document, path: KeyPath, target: Mapping[str, object]) -> None:

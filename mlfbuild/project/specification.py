@@ -47,6 +47,7 @@ from mlfbuild.project.problems import KeyPath, Position, Problem, in_file_order
 from mlfbuild.project.program import EXTERNAL_COMPILERS, Command
 from mlfbuild.project.provider import Provider
 from mlfbuild.project.runner import RunnerKeys
+from mlfbuild.project.services import JobsKeys, ResultCacheKeys
 from mlfbuild.targets import TimingKeys
 
 FORMAT_VERSION = 1
@@ -281,6 +282,10 @@ class Project(Keys):
     """Sizes of the images, committed to git, that `mlfbuild report --update-baseline` writes."""
     budget_growth: Percent = Decimal(1)
     """Accepted growth of a model or an image since `budget-file`. Default: 1 %."""
+    jobs: JobsKeys = field(default_factory=JobsKeys)
+    """Where models are compiled and checks run. Default: on this machine."""
+    cache: ResultCacheKeys = field(default_factory=ResultCacheKeys)
+    """Where compiled archives are kept. Default: 2 GiB in your cache folder."""
     positions: Mapping[KeyPath, Position] = field(default_factory=dict, compare=False, repr=False, metadata=DERIVED)
     watched: tuple[Path, ...] = field(default=(), metadata=DERIVED)
     """Folders in which a new file can be another model, because a pattern of ``models`` matches it."""

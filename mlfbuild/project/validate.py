@@ -23,6 +23,7 @@ from mlfbuild.core.keys import MAPPING, TEXT, Keys, TextOr
 from mlfbuild.project.document import Document
 from mlfbuild.project.problems import KeyPath
 from mlfbuild.project.specification import FORMAT_VERSION, Project
+from mlfbuild.project.workspace import INCLUDE, Workspace
 
 # Types of pydantic's errors, with what a project file should have had there.
 _EXPECTED = {
@@ -216,5 +217,16 @@ def json_schema() -> dict[str, Any]:
 
     The dictionary is shared by all callers and must not be changed.
     """
-    schema = TypeAdapter(Project).json_schema(by_alias=True, schema_generator=_SchemaGenerator)
+    schema, workspace = (
+        TypeAdapter(kind).json_schema(by_alias=True, schema_generator=_SchemaGenerator) for kind in (Project, Workspace)
+    )
+    # A workspace has its own two keys and none of a project.
+    both = [key for key in schema["required"] if key in workspace["required"]]
+    own = [key for key in schema["required"] if key not in both]
+    schema["properties"][INCLUDE] = workspace["properties"][INCLUDE]
+    schema["required"] = both
+    schema["oneOf"] = [
+        {"required": own, "not": {"required": [INCLUDE]}},
+        {"required": [INCLUDE], "maxProperties": len(workspace["required"])},
+    ]
     return {"$schema": GenerateJsonSchema.schema_dialect, **schema, "title": "mlfbuild.yml"}

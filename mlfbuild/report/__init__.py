@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         NetworkSizes, SourceFacts, cycles_json, measured_json, modelled_json, network_json, source_facts, spread_json,
     )
     from mlfbuild.report.operators.operator_runs import ModelRun, OperatorRun, figures_of
-    from mlfbuild.report.operators.runs import MEASURED_RUNS, profiles, watched_runs
+    from mlfbuild.report.operators.runs import MEASURED_RUNS, nothing_to_profile, profiles, runs_of, watched_runs
     from mlfbuild.report.sizes.image import read_image
     from mlfbuild.report.sizes.images import ImageSizes, any_image_sizes, image_sizes
     from mlfbuild.report.sizes.owners import Owner

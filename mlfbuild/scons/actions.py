@@ -25,8 +25,8 @@ T = TypeVar("T")
 _OUR_FOLDER = Path(__file__).parent
 
 BuildFunction = Callable[[list[Any], list[Any], Any], None]
-Begin = Callable[[], None]
-"""Prints the line of a step that has something to do."""
+Begin = Callable[..., None]
+"""Prints the line of a step that has something to do, or another one, its only argument."""
 CheckedFunction = Callable[[list[Any], list[Any], Any, Begin], None]
 
 
@@ -59,12 +59,12 @@ def checked_action(function: CheckedFunction, comstr: str) -> Any:
     def run(target: list[Any], source: list[Any], env: Any) -> None:
         begun: list[bool] = []
 
-        def begin() -> None:
+        def begin(line: str = "") -> None:
             # Once, although a step may call it for each part of its work.
             if not begun:
                 begun.append(True)
                 if not _announced():
-                    _print(env.subst(comstr, SUBST_RAW, target, source), target, source, env)
+                    _print(line or env.subst(comstr, SUBST_RAW, target, source), target, source, env)
 
         try:
             function(target, source, env, begin)

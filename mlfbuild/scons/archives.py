@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
 import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from SCons.Node.FS import get_default_fs
 from SCons.Script import GetOption
 
 from mlfbuild import jobs
-from mlfbuild.core import InputFileError, StorageError, package_fingerprint
+from mlfbuild.core import InputFileError, package_fingerprint
 from mlfbuild.native import SourceFiles
 from mlfbuild.scons.actions import Begin, action, as_user_error, checked_action, show
 
@@ -135,6 +134,8 @@ def _archive_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[li
             env.Depends(target, env.Value(as_user_error(jobs.bundle_key)(job)))
     if target[0] in _jobs:
         env.Precious(target)  # SCons removes targets before it builds them, but this one may be up to date
+        # mlfbuild's own cache has it, for `mlfbuild` and CMake as well, and checks it by its hash.
+        env.NoCache(target)
     if job.made_first:
         _keep_current(target, job, env)
     return target, source
@@ -152,7 +153,6 @@ def _keep_current(target: list[Any], job: jobs.CompileJob, env: Any) -> None:
     elif not GetOption("help"):
         files = [env.File(str(path)) for path in jobs.read_files(job)]
         env.Depends(target, [*files, env.Value(jobs.program_version(job))])
-    env.NoCache(target)
 
 
 def _compile(target: list[Any], source: list[Any], env: Any, begin: Begin) -> None:
@@ -161,8 +161,23 @@ def _compile(target: list[Any], source: list[Any], env: Any, begin: Begin) -> No
         begin()
         _call(_compile_file, job)
     elif not jobs.is_current(job):  # it is if `mlfbuild build` made it
+        origin = _restored(job)
+        if origin:
+            begin(f"Retrieved `{target[0]}' from the {'shared ' * (origin == 'remote')}cache of models")
+            return
         begin()
-        _call(_compile_job, job)
+        # A farm compiles elsewhere, so that a thread is enough to wait for it.
+        (_compile_job if job.jobs.address else functools.partial(_call, _compile_job))(job)
+
+
+def _restored(job: jobs.CompileJob) -> str:
+    """Take the archive from the cache, if it is there; return which cache it is from."""
+    with jobs.trees_locked([job]):
+        record = jobs.restore_archive(job, lambda text: show(f"note: {text}"))
+    if record is None:
+        return ""
+    _show_notes(job, jobs.compiled_of(job).notes)
+    return record.origin
 
 
 def _compile_file(job: jobs.CompileJob) -> None:
@@ -174,8 +189,8 @@ def _compile_file(job: jobs.CompileJob) -> None:
 
 def _compile_job(job: jobs.CompileJob) -> None:
     with jobs.trees_locked([job]):
-        compiled = jobs.compile_if_needed(job)
-    _show_notes(job, jobs.compiled_of(job).notes if compiled else ())
+        record = jobs.compile_if_needed(job, lambda text: show(f"note: {text}"))
+    _show_notes(job, jobs.compiled_of(job).notes if record else ())
 
 
 def _show_notes(job: jobs.CompileJob, notes: Sequence[str]) -> None:
@@ -262,19 +277,11 @@ def _unpack(target: list[Any], source: list[Any], env: Any, begin: Begin) -> Non
 def _unpack_job(job: jobs.CompileJob, archive: Any) -> bool:
     """Unpack the archive of ``job``; return whether its tree changed.
 
-    If the archive cannot be read, build it again and replace the damaged copy in the cache.
+    If the archive cannot be read, build it again: SCons does not look at the content of what it has built.
     """
     try:
-        changed = _call(_unpack_tree, job)
-        if archive.cached:  # SCons has just copied it from its cache, by the hash of what it is made from
-            jobs.record_archive(job)
+        return _call(_unpack_tree, job)
     except InputFileError:
         show(f"{archive}: damaged, building it again")
         _call(_compile_job, job)
-        changed = _call(_unpack_tree, job)
-        cache = archive.get_env().get_CacheDir()
-        if cache.is_enabled() and not cache.is_readonly():
-            # The cache may be shared and full; the build itself has succeeded.
-            with contextlib.suppress(StorageError):
-                jobs.copy_archive(job.archive, Path(cache.cachepath(archive)[1]))
-    return changed
+        return _call(_unpack_tree, job)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.bundle import (
         ReceivedImage, WrittenBundle, bundle_archives, bundle_project, received_image, verify_received,
     )
+    from mlfbuild.usecases.cache import clear_local_cache, local_cache_content, verify_local_cache
     from mlfbuild.usecases.calibrate import CalibratedTarget, calibrate_target
     from mlfbuild.usecases.check.before_building import Foreseen, foreseen, missing_tools
     from mlfbuild.usecases.check.requirements import (
@@ -64,5 +65,6 @@ if TYPE_CHECKING:
         verified_state, verify_elf, verify_job, verify_jobs, verify_project, without_runners, wrong_outputs,
     )
     from mlfbuild.usecases.watch import Stamps, image_size, project_inputs, stamps, wait_for_change
+    from mlfbuild.usecases.why import Explanation, explanation_lines, explanations
 else:
     __getattr__ = lazy_attributes(__name__)

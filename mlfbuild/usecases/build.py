@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 
 from mlfbuild.core import MlfError, OnProgress, counted, no_progress
 from mlfbuild.jobs import (
+    COMPILED,
+    COPIED,
     UP_TO_DATE,
+    ActionRecord,
     Compiled,
     CompileJob,
     FirmwareJob,
@@ -33,7 +36,7 @@ from mlfbuild.jobs import (
     unpack_job,
     watched,
 )
-from mlfbuild.project import Budget, Project
+from mlfbuild.project import DASK, Budget, JobsKeys, Project
 
 if TYPE_CHECKING:
     from mlfbuild.report import ImageSizes, Usage
@@ -42,6 +45,8 @@ if TYPE_CHECKING:
 _SHOWN = 3
 _COMPILING = "compiling"
 """The first step of a job."""
+_NOTICE = "note: "
+"""Begins what is no step: what the cache could not do, which changes no result."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,8 @@ class ModelResult:
     """One model built for one target."""
 
     job: CompileJob
-    compiled: bool
+    origin: str
+    """Where its archive is from: ``compiled``, ``copied``, or the cache ``local`` or ``remote``; empty if unchanged."""
     written: int
     """Number of files of the unpacked tree that were written because they were new, changed or damaged."""
     edited: tuple[str, ...] = ()
@@ -58,9 +64,14 @@ class ModelResult:
     """Its sizes, if it or a model with the same archive was compiled."""
 
     @property
+    def compiled(self) -> bool:
+        """Whether the compiler ran for this model."""
+        return self.origin == COMPILED
+
+    @property
     def notes(self) -> tuple[str, ...]:
-        """The compiler's remarks on the network, if it was compiled."""
-        return self.made.notes if self.made and self.compiled else ()
+        """The compiler's remarks on the network, if its archive is new here and no copy."""
+        return self.made.notes if self.made and self.origin not in ("", COPIED) else ()
 
 
 @dataclass(frozen=True)
@@ -172,18 +183,22 @@ def _reader(job: FirmwareJob) -> Callable[[], ImageSizes]:
 
 
 def _build_models(
-    targets: Sequence[TargetJob], lenders: Sequence[TargetJob], jobs: int, watch: Progress
+    targets: Sequence[TargetJob],
+    lenders: Sequence[TargetJob],
+    jobs: int,
+    watch: Progress,
 ) -> tuple[ModelResult, ...]:
     groups = shared_archives((job for target in targets for job in target.models), lenders)
-    tasks = {
-        job.archive: Task("compile", job.title, job.target, model=job.model) for group in groups for job in group.jobs
-    }
+    order = {group.jobs[0].archive: number for number, group in enumerate(groups)}
     results: dict[Path, ModelResult] = {}
     errors: dict[int, MlfError] = {}
 
     def follow(group: SharedArchive, step: tuple[int, str]) -> None:
         number, doing = step
         task = tasks[group.jobs[number].archive]
+        if doing.startswith(_NOTICE):
+            watch.output(task, doing)
+            return
         if doing == _COMPILING:
             watch.start(task)
         watch.step(task, doing)
@@ -192,6 +207,18 @@ def _build_models(
     stale: list[SharedArchive] = []
     for group in groups:
         (current if _is_current(group) else stale).append(group)
+    where = stale[0].jobs[0].jobs if stale else JobsKeys()
+    if where.engine == DASK:
+        from mlfbuild.farm import FarmSettings  # few projects have a farm
+        from mlfbuild.jobs import make_on_farm
+
+        stale = make_on_farm(FarmSettings(where.address, jobs), stale, watch)
+    # What a farm has compiled was shown as such.
+    tasks = {
+        job.archive: Task("unpack" if _is_from_farm(group) else "compile", job.title, job.target, model=job.model)
+        for group in (*current, *stale)
+        for job in group.jobs
+    }
     # Models that are up to date come first and in this process: their trees are checked, and the user sees at once what
     # is done. If one of them fails, nothing is compiled, because the build fails anyway.
     done = (
@@ -203,12 +230,13 @@ def _build_models(
         if isinstance(built, MlfError):
             # By the position of the group, not by the time: the error that a build reports does not depend on which
             # worker was faster.
-            errors[groups.index(group)] = built
+            errors[order[group.jobs[0].archive]] = built
             for job in group.jobs:
                 watch.fail(tasks[job.archive])
             continue
         for result in built:
-            watch.finish(tasks[result.job.archive], _words(result.compiled, result.written, result.edited))
+            origin = "" if _is_from_farm(group) else result.origin
+            watch.finish(tasks[result.job.archive], _words(origin, result.written, result.edited))
             results[result.job.archive] = result
     raise_first(errors, watch)
     return tuple(results[job.archive] for target in targets for job in target.models)
@@ -222,6 +250,10 @@ def _is_current(group: SharedArchive) -> bool:
         return False
 
 
+def _is_from_farm(group: SharedArchive) -> bool:
+    return any(record.origin == COMPILED for record in group.made.values())
+
+
 def _build_shared(group: SharedArchive, send: Callable[[tuple[int, str]], None]) -> list[ModelResult]:
     """Make one archive for a group of jobs, and unpack it for each of them."""
     # All models of the group are shown as being compiled, although one compiler run makes the archive of all.
@@ -229,16 +261,20 @@ def _build_shared(group: SharedArchive, send: Callable[[tuple[int, str]], None])
         send((number, _COMPILING))
     # Before it is decided whether to compile: another process may be making the same archive or tree.
     with trees_locked(group.jobs):
-        compiled = compile_once(group.jobs, group.lenders)
+        records = {**group.made, **compile_once(group.jobs, group.lenders, lambda text: send((0, _NOTICE + text)))}
         trees = []
         for number, job in enumerate(group.jobs):
             send((number, "unpacking"))
             trees.append(unpack_job(job))  # writes nothing if the tree is complete and of this archive
-    made = None if compiled is None else compiled_of(compiled)
+    made = compiled_of(group.jobs[0]) if any(record.origin != COPIED for record in records.values()) else None
     return [
-        ModelResult(job, job is compiled, len(tree.written), tree.edited, made)
+        ModelResult(job, _origin(records, job), len(tree.written), tree.edited, made)
         for job, tree in zip(group.jobs, trees, strict=True)
     ]
+
+
+def _origin(records: Mapping[Path, ActionRecord], job: CompileJob) -> str:
+    return records[job.archive].origin if job.archive in records else ""
 
 
 def _finish(target: TargetJob, watch: Progress) -> None:
@@ -249,7 +285,7 @@ def _finish(target: TargetJob, watch: Progress) -> None:
     if result.edited:
         task = Task("write", str(target.tree), target.name)
         watch.start(task)
-        watch.finish(task, _words(compiled=False, written=len(result.written), edited=result.edited))
+        watch.finish(task, _words("", len(result.written), result.edited))
 
 
 def _build_image(image: FirmwareJob, jobs: int, watch: Progress) -> ImageSizes | None:
@@ -271,9 +307,12 @@ def _build_image(image: FirmwareJob, jobs: int, watch: Progress) -> ImageSizes |
     return read() if built and image.target.toolchain is not None else None
 
 
-def _words(compiled: bool, written: int, edited: Sequence[str]) -> str:
+_ORIGINS = {COMPILED: "compiled", "local": "from the cache", "remote": "from the shared cache"}
+
+
+def _words(origin: str, written: int, edited: Sequence[str]) -> str:
     files = f"{counted(written, 'file')} written"
     if edited:
         more = f" and {len(edited) - _SHOWN} more" if len(edited) > _SHOWN else ""
         files += f"; restored after manual edits: {', '.join(edited[:_SHOWN])}{more}"
-    return f"compiled, {files}" if compiled else files if written else UP_TO_DATE
+    return f"{_ORIGINS[origin]}, {files}" if origin in _ORIGINS else files if written else UP_TO_DATE

@@ -60,13 +60,18 @@ def generate_model(
     if depfile is not None and stamp is None:
         raise UsageError.needs_another("--depfile", "a depfile is a rule for a stamp", "add --stamp")
     with trees_locked([job], notify):
-        return _generated(job, stamp, depfile, depends, tree_stamp)
+        return _generated(job, stamp, depfile, depends, tree_stamp, notify)
 
 
 def _generated(
-    job: CompileJob, stamp: Path | None, depfile: Path | None, depends: str, tree_stamp: Path | None
+    job: CompileJob,
+    stamp: Path | None,
+    depfile: Path | None,
+    depends: str,
+    tree_stamp: Path | None,
+    notify: Callable[[str], None],
 ) -> ModelResult:
-    compiled = compile_if_needed(job)
+    record = compile_if_needed(job, notify)
     written = len(unpack_job(job).written)
     if depfile is not None:
         # Archives of programs are made when CMake is configured (``plan --complete``). If such an archive is deleted or
@@ -83,7 +88,7 @@ def _generated(
         # Each time, even if nothing was compiled: a stamp that stays older than an input would run this step in every
         # build.
         write_atomic(stamp, b"")
-    return ModelResult(job, compiled, written)
+    return ModelResult(job, record.origin if record else "", written)
 
 
 def _beside(path: Path, suffix: str) -> Path:

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 from collections.abc import Sequence
 
-from mlfbuild.jobs import Progress, TargetJob, target_jobs
-from mlfbuild.project import Project
-from mlfbuild.report import MEASURED_RUNS, ModelRun, profiles
+from mlfbuild.core import MlfError, read_bytes, sha256
+from mlfbuild.jobs import (
+    BUILD_FOLDER,
+    ProfileJob,
+    Progress,
+    TargetJob,
+    Task,
+    board_resource,
+    make_tree,
+    profile_jobs,
+    programs_of,
+    raise_first,
+    target_jobs,
+    tree_files,
+)
+from mlfbuild.project import DASK, Project
+from mlfbuild.report import MEASURED_RUNS, ModelRun, nothing_to_profile, profiles, runs_of
 from mlfbuild.usecases.build import build_project
 from mlfbuild.usecases.verify import without_runners
 
@@ -31,7 +47,55 @@ def profile_models(
     lenders = target_jobs(project)
     built = build_project(chosen, lenders=lenders, jobs=jobs, progress=progress, locked=project if frozen else None)
     with_devices = without_runners(built.targets) if emulator else built.targets
+    if project.jobs.engine == DASK and not any(target.providers for target in with_devices):
+        return _on_farm(project, with_devices, progress or Progress(), runs)
     return list(profiles(project, with_devices, progress, runs))
+
+
+def _on_farm(project: Project, targets: Sequence[TargetJob], watch: Progress, runs: int) -> list[ModelRun]:
+    """Profile each model on a worker of the farm; raises the first error in the order of the models."""
+    from mlfbuild.farm import FarmSettings, FarmTask, open_farm, program_versions
+
+    jobs = [job for target in targets for job in profile_jobs(project, target, project.root / BUILD_FOLDER)]
+    if not jobs:
+        raise nothing_to_profile([target.name for target in targets], project.path)
+    shown = [Task("profile", job.model.title, job.target.name, model=job.model.model) for job in jobs]
+    tasks = [
+        FarmTask(
+            key=sha256(read_bytes(job.model.archive, "archive")),
+            title=str(number),
+            function=f"{__name__}:profile_here",
+            argument=(job, f"{project.path}: targets.{job.target.name}.runner", runs),
+            root=project.root,
+            files=[*job.vectors.values(), *tree_files(job.model, job.target)],
+            resources=board_resource(job.target),
+        )
+        for number, job in enumerate(jobs)
+    ]
+    watch.expect(len(tasks))
+    for task in shown:
+        watch.start(task)
+    found: dict[int, list[ModelRun]] = {}
+    errors: dict[int, MlfError] = {}
+    versions = program_versions(sorted({name for job in jobs for name in programs_of(job.target)}))
+    with open_farm(FarmSettings(project.jobs.address, os.cpu_count() or 1), versions) as farm:
+        for done, result in farm.run(tasks):
+            number = int(done.title)
+            if isinstance(result, MlfError):
+                errors[number] = result
+                watch.fail(shown[number])
+            else:
+                found[number] = pickle.loads(result.outputs["runs"])  # noqa: S301 - as Dask does with all results
+                watch.finish(shown[number], f"profiled on {result.worker}")
+    raise_first(errors, watch)
+    return [run for number in sorted(found) for run in found[number]]
+
+
+def profile_here(argument: tuple[ProfileJob, str, int]) -> dict[str, bytes]:
+    """Profile the model of a job that has travelled to this worker; return its runs as a pickle."""
+    job, place, runs = argument
+    make_tree(job.model, job.target)
+    return {"runs": pickle.dumps(runs_of(job, place, runs))}
 
 
 def not_profiled(targets: Sequence[TargetJob]) -> list[str]:

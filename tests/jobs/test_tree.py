@@ -70,6 +70,33 @@ def test_new_tree_has_archive_fragment_and_record(tmp_path: Path) -> None:
     assert {path.stat().st_mode & 0o777 for path in tmp_path.rglob("*") if path.is_file()} == {0o644}
 
 
+KERNEL = "codegen/host/src/mlfbuild/offset.h"
+
+
+def test_new_trees_share_the_kernel_headers_of_trees_beside_them(tmp_path: Path) -> None:
+    first, second = tmp_path / "one", tmp_path / "two"
+    unpack(native_library(), first, archive_id="0" * 64)
+    unpack(native_library(), second, archive_id="0" * 64)
+    shared = [path for path in contents(first) if (first / path).samefile(second / path)]
+    assert shared == [KERNEL]
+    # A link would have the old time, and objects of the edited header would count as newer.
+    (second / KERNEL).unlink()
+    age(first)
+    unpack(native_library(), second, archive_id="0" * 64)
+    assert not (second / KERNEL).samefile(first / KERNEL)
+    assert (second / KERNEL).stat().st_mtime > 1_000_000_000
+
+
+def test_edited_headers_are_not_linked(tmp_path: Path) -> None:
+    first, second = tmp_path / "one", tmp_path / "two"
+    unpack(native_library(), first, archive_id="0" * 64)
+    good = (first / KERNEL).read_bytes()
+    (first / KERNEL).write_bytes(b"edited")
+    unpack(native_library(), second, archive_id="0" * 64)
+    assert (second / KERNEL).read_bytes() == good
+    assert (first / KERNEL).read_bytes() == b"edited"
+
+
 def test_large_archive_is_unpacked_in_parts(tmp_path: Path) -> None:
     (module,) = graph_library().modules
     weights = np.arange(16 << 20, dtype=np.int32)

@@ -10,7 +10,7 @@ import pytest
 from mlfbuild.archive import open_archive, pack_archive
 from mlfbuild.cli.output.invocation import run
 from mlfbuild.jobs import load, target_jobs
-from mlfbuild.jobs.model_builds import archive_key, compile_if_needed
+from mlfbuild.jobs.model_builds import compile_action, compile_if_needed
 from mlfbuild.jobs.model_job import CompileJob
 from mlfbuild.library import bundles
 from mlfbuild.project import Provider
@@ -95,20 +95,20 @@ def check_alone(job: CompileJob, shared: Path) -> None:
 
 
 def test_build_key_includes_a_bundled_library(folder: Path) -> None:
-    key = archive_key(job_of(folder))
-    plain = archive_key(job_of(folder, PROJECT))
+    key = compile_action(job_of(folder))
+    plain = compile_action(job_of(folder, PROJECT))
     assert key != plain
-    assert plain == archive_key(job_of(folder, BUNDLED.replace("bundle: true", "bundle: false")))
-    assert key != archive_key(job_of(folder, BUNDLED.replace("bundle", "compile-options: [-O3], bundle")))
+    assert plain == compile_action(job_of(folder, BUNDLED.replace("bundle: true", "bundle: false")))
+    assert key != compile_action(job_of(folder, BUNDLED.replace("bundle", "compile-options: [-O3], bundle")))
     file = folder / "cmsis-nn" / "Source" / "SoftmaxFunctions" / "arm_softmax_s8.c"
     file.write_text(file.read_text() + "\n")
-    assert key != archive_key(job_of(folder))
+    assert key != compile_action(job_of(folder))
 
 
 def test_models_without_requirements_ignore_it(folder: Path) -> None:
     (folder / "kws.tar").write_bytes(pack_archive(native_library("kws")))
     job = job_of(folder)
-    assert job.bundles and archive_key(job) == archive_key(replace(job, bundles=()))
+    assert job.bundles and compile_action(job) == compile_action(replace(job, bundles=()))
     (folder / "net.tflite").write_bytes(tiny_network(1))
     assert job_of(folder, BUNDLED.replace("kws.tar", "net.tflite")).bundles == ()
 

@@ -15,7 +15,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -113,11 +113,27 @@ def _print(text: str | bytes, *, newline: bool = True) -> None:
         ) from None
 
 
+_collected: list[list[Any]] = []
+
+
+@contextlib.contextmanager
+def collecting_json() -> Iterator[list[Any]]:
+    """Collect what ``show_json`` would print during the block, in the list that the block gets."""
+    _collected.append([])
+    try:
+        yield _collected[-1]
+    finally:
+        _collected.pop()
+
+
 def show_json(value: Any) -> None:
     """Print a result as JSON, of dictionaries, lists, texts, numbers, dataclasses and paths, which have slashes.
 
     Raises as ``show``, and ``TypeError`` for other values.
     """
+    if _collected:
+        _collected[-1].append(json.loads(json.dumps(value, default=_plain)))
+        return
     show_as_it_is(json.dumps(value, indent=2, default=_plain))
 
 

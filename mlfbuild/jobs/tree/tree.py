@@ -19,7 +19,7 @@ from mlfbuild.jobs.tree.record import (
     read_record,
     recorded_files,
 )
-from mlfbuild.library import Content, chunks
+from mlfbuild.library import Content, chunks, is_kernel_header
 
 # All files of a foreign folder may be in conflict.
 _SHOWN_CONFLICTS = 10
@@ -66,7 +66,8 @@ def write_tree(directory: Path, files: Mapping[str, Content], record: Record) ->
         _remove(directory, stale)
         for path in changed:
             _remove_empty_folders(directory / path)
-            write_atomic(directory / path, chunks(files[path]))
+            if old is not None or not _linked(directory, path, files[path]):
+                write_atomic(directory / path, chunks(files[path]))
     recorded = bool(changed or stale or old != record)
     if recorded:
         # Last: a complete record is the promise that all files before it are in place.
@@ -74,6 +75,26 @@ def write_tree(directory: Path, files: Mapping[str, Content], record: Record) ->
     unchanged = files.keys() - set(changed)
     kept = tuple(path for path in files if path in unchanged)
     return UnpackResult(tuple(changed), kept, tuple(stale), edited, recorded)
+
+
+def _linked(directory: Path, path: str, content: Content) -> bool:
+    """Make the kernel header ``path`` of a new tree a hard link to that of a tree beside it; return whether it is one.
+
+    Most bytes of small models are kernels, which all models of a target have. Only in a new tree: a link has the time
+    of its file, and Ninja would take an object that was compiled with another header for newer than it.
+    """
+    if not is_kernel_header(path.removeprefix("codegen/")):
+        return False
+    for sibling in directory.parent.glob(f"*/{path}"):
+        if is_file(sibling) and holds(sibling, chunks(content)):
+            try:
+                (directory / path).parent.mkdir(parents=True, exist_ok=True)
+                (directory / path).hardlink_to(sibling)
+            except OSError:  # a file system without links, or one file with too many
+                return False
+            return True
+        return False  # of another version: the next ones are probably as well
+    return False
 
 
 def _edited(directory: Path, changed: Iterable[str], old: Record | None) -> tuple[str, ...]:

@@ -191,6 +191,15 @@ def profiles(
                 yield from watched_runs(job, watch, connection, runs)
 
 
+def runs_of(job: ProfileJob, place: str, runs: int) -> list[ModelRun]:
+    """Return the runs of the job's model, measured on the device of its target if it has one.
+
+    ``place`` is that of the target's runner in the project file. Raises as ``model_runs``.
+    """
+    with _device(job.target, place) as connection:
+        return list(model_runs(job, connection=connection, runs=runs))
+
+
 @contextlib.contextmanager
 def _device(target: TargetJob, place: str) -> Iterator[Connection | None]:
     """Connect to the device of ``target`` for the block, if it has one."""

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
         LeftOut, VerifyJob, jobs_in_image, left_out, verify_jobs, with_device, without_runners, wrong_outputs,
     )
     from mlfbuild.usecases.verify.verifying import (
-        VerifyResult, budget_error, unchecked_in_runs, verification_failed, verified_state, verify_elf, verify_job,
-        verify_project,
+        VerifyResult, budget_error, unchecked_in_runs, verification_failed, verified_changes, verified_state,
+        verify_elf, verify_job, verify_project,
     )
 else:
     __getattr__ = lazy_attributes(__name__)

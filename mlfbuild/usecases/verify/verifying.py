@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -28,9 +29,20 @@ from mlfbuild.core import (
     sha256,
     write_atomic,
 )
-from mlfbuild.jobs import Progress, TargetJob, Task, run_budgets_on, run_placement, target_jobs
+from mlfbuild.jobs import (
+    Action,
+    InputChange,
+    Progress,
+    TargetJob,
+    Task,
+    differences,
+    flat,
+    run_budgets_on,
+    run_placement,
+    target_jobs,
+)
 from mlfbuild.jobs.tree import HOST, RECORD
-from mlfbuild.project import Project
+from mlfbuild.project import DASK, Project
 from mlfbuild.targets import board_called
 from mlfbuild.usecases.build import build_project
 from mlfbuild.usecases.verify.jobs import VerifyJob
@@ -124,9 +136,30 @@ def verify_project(
     watch.expect(len(jobs))
     lenders = target_jobs(project)
     build_project(targets, lenders=lenders, jobs=workers, progress=watch, locked=project if frozen else None)
+    found = _on_farm(project, jobs, watch) if project.jobs.engine == DASK else {}
     with contextlib.ExitStack() as stack:
         devices = _Devices(stack)
-        return [(job, _watched(job, watch, devices)) for job in jobs]
+        return [
+            (job, found[number] if number in found else _watched(job, watch, devices))
+            for number, job in enumerate(jobs)
+        ]
+
+
+def _on_farm(project: Project, jobs: Sequence[VerifyJob], watch: Progress) -> dict[int, verify.VerifyReport | MlfError]:
+    from mlfbuild.farm import FarmSettings  # few projects have a farm
+    from mlfbuild.usecases.verify.on_farm import verified_on_farm
+
+    found = verified_on_farm(jobs, project.root, FarmSettings(project.jobs.address, os.cpu_count() or 1), watch)
+    for number, report in found.items():
+        if isinstance(report, verify.VerifyReport):
+            _record(jobs[number], report)
+            _keep_text(jobs[number], report)
+    return found
+
+
+def _keep_text(job: VerifyJob, report: verify.VerifyReport) -> None:
+    if report.passed:
+        write_atomic(job.folder / "report.txt", f"{report.text()}\n".encode())
 
 
 class _Devices:
@@ -225,8 +258,7 @@ def _verified(job: VerifyJob, connection: Connection | None, on_progress: OnProg
         on_progress("looking for the first wrong operator", 0, 0)
         hint = verify.first_wrong_operator(job.model, job.target, job.vectors, job.folder, report, connection)
         return replace(report, hint=hint)
-    if report.passed:
-        write_atomic(job.folder / "report.txt", f"{report.text()}\n".encode())
+    _keep_text(job, report)
     return report
 
 
@@ -241,24 +273,41 @@ def verified_state(job: VerifyJob) -> dict[str, Any]:
         known = {name: last[name] for name in ("board", "cases", "problem")}
         # The hash is that of the inputs of the last run. A result of other inputs is shown as outdated rather than
         # hidden.
-        state = ("failed" if last["problem"] else "passed") if last["checked"] == _checked(job) else "outdated"
+        state = ("failed" if last["problem"] else "passed") if last["checked"] == _checked(job).key else "outdated"
     # A record of another version or a damaged one is as good as none.
     except (OSError, ValueError, LookupError, TypeError, MlfError):
         return {"module": job.module, "state": "never"}
     return {"module": job.module, "state": state, **known}
 
 
+def verified_changes(job: VerifyJob) -> list[InputChange]:
+    """Return the inputs of ``job`` that changed since its last run, whose result is ``verified_state``."""
+    try:
+        inputs = json.loads((job.folder / _RESULT).read_text("utf-8"))["inputs"]
+        return differences(inputs, _checked(job).inputs)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, MlfError):
+        return []
+
+
 def _record(job: VerifyJob, report: verify.VerifyReport) -> None:
     """Keep the result for reports."""
     problem = "" if report.passed else report.summary()
-    result = {"checked": _checked(job), "board": report.board, "cases": report.cases, "problem": problem}
+    action = _checked(job)
+    result = {
+        "checked": action.key,
+        "board": report.board,
+        "cases": report.cases,
+        "problem": problem,
+        "inputs": dict(action.inputs),
+    }
     write_atomic(job.folder / _RESULT, f"{json.dumps(result, indent=2)}\n".encode())
 
 
-def _checked(job: VerifyJob) -> str:
-    """Return a hash of what a run checks: the tree, the vectors and the settings of the target."""
-    parts = [read_bytes(job.model.tree / RECORD, "record"), read_bytes(job.vectors, "vectors file")]
-    return sha256(b"".join(sha256(part).encode() for part in (*parts, job.settings().encode())))
+def _checked(job: VerifyJob) -> Action:
+    """Return what a run checks: the tree, the vectors and the settings of the target."""
+    files = {"tree": job.model.tree / RECORD, "vectors": job.vectors}
+    digests = {name: sha256(read_bytes(path, name)) for name, path in files.items()}
+    return Action("verify", {**digests, **dict(flat(json.loads(job.settings())))})
 
 
 def verification_failed(what: str, problems: Sequence[Diagnostic] = ()) -> CheckFailedError:

@@ -1,0 +1,47 @@
+"""Run tasks on a cluster of Dask: what one machine does in worker processes, many machines do in workers of a farm.
+
+    with open_farm(FarmSettings(scheduler="tcp://farm:8786"), versions) as farm:
+        for task, result in farm.run(tasks):
+            ...
+
+**What.** A ``FarmTask`` is a function that can be imported, an argument that can be pickled, and files. Dask chooses
+the worker, sends what it lacks, and runs the task again elsewhere if the worker dies. Without an address, the cluster
+is Dask's ``LocalCluster`` on this machine. No file system is shared: inputs and outputs travel as bytes.
+
+**Rules.**
+
+1. A file is a task of Dask's own whose key is the SHA-256 of its content. It is sent to a worker once, workers pass it
+   on to each other, and if one is lost with it, the scheduler has it still.
+2. A worker checks versions before it unpickles anything: ``versions`` are those of the programs that decide bytes, such
+   as mlfbuild and the C compiler. One that has others refuses, and both versions are named.
+3. Hashes are checked on both sides: a worker checks its inputs, this machine the outputs, by the digests that the
+   worker returned. Content that does not match is never used; its task runs once more, on other workers if there are
+   any. A worker that lies in digest and content is outside this check: ``recheck`` makes results again here.
+4. An error of the task itself (``MlfError``) is its result, and is not tried again. Losses are: a worker that died, a
+   scheduler that was restarted, a disk that was full (``_TRIES`` times each).
+5. Only so many tasks are submitted as keep the workers busy (``_AHEAD``), so that neither this process nor the
+   scheduler holds the inputs of all.
+6. Boards are resources in Dask's sense: a task that needs ``board:nucleo-f446re`` waits for a worker that was started
+   with ``--resources board:nucleo-f446re=1`` and has it free.
+
+**Example.** 800 compilations on two workers: each model file is sent to each worker at most once, 32 tasks are
+submitted at a time, and each archive comes back as bytes with its SHA-256.
+
+**What it does not do.** It does not know what tasks do (``jobs`` and ``usecases`` make them), caches nothing (they ask
+``cache`` before and after), and starts no cluster but the local one. Whoever can reach a scheduler can run any code on
+its workers: use TLS (Dask's own options) or a network of its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mlfbuild.core import lazy_attributes
+
+if TYPE_CHECKING:
+    # fmt: off
+    from mlfbuild.farm.dask_farm import Farm, called, open_farm
+    from mlfbuild.farm.task import FarmResult, FarmSettings, FarmTask
+    from mlfbuild.farm.worker import program_versions
+else:
+    __getattr__ = lazy_attributes(__name__)

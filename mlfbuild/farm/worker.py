@@ -1,0 +1,96 @@
+"""What runs on a worker: check versions and inputs, call the task's function in a folder of its own, return bytes."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from mlfbuild import __version__
+from mlfbuild.core import MlfError, ProcessFailedError, find_tool, package_fingerprint, run, sha256, storage_error
+from mlfbuild.farm.paths import unpacked
+
+Returned = tuple[str, float, "dict[str, tuple[str, bytes]] | MlfError"]
+"""Address of the worker, seconds, and output name -> (SHA-256, content) or the error of the task."""
+_SHOWN = 12
+"""Digits of a hash in messages."""
+
+
+def program_versions(programs: Sequence[str]) -> dict[str, str]:
+    """Return the version of mlfbuild and of each of ``programs`` here: the first line of ``--version``, or ``missing``.
+
+    mlfbuild's is its number and a part of the hash of its files, because checkouts of one number differ.
+    """
+    return {
+        "mlfbuild": f"{__version__} ({package_fingerprint()[:_SHOWN]})",
+        **{name: _version(name) for name in programs},
+    }
+
+
+@functools.cache  # a worker serves thousands of tasks
+def _version(program: str) -> str:
+    try:
+        return run([find_tool(program), "--version"]).partition("\n")[0].strip()
+    except MlfError:
+        return "missing"
+
+
+def run_task(
+    function: str, argument: bytes, versions: Mapping[str, str], files: Sequence[tuple[str, str]], *contents: bytes
+) -> Returned:
+    """Call ``function`` (``module:name``) with ``argument``, a value of ``packed``, beside ``files`` in a folder.
+
+    ``files`` has a relative path and a SHA-256 for each of ``contents``. ``versions`` are those of the caller. An
+    ``MlfError`` is returned, because an exception would make Dask try again.
+    """
+    from distributed import get_worker
+
+    address = get_worker().address
+    begin = time.monotonic()
+    try:
+        check_versions(versions)
+        folder = Path(tempfile.mkdtemp(prefix="mlfbuild-task-"))
+        try:
+            _write_files(folder, files, contents)
+            module, _, name = function.partition(":")
+            call = getattr(importlib.import_module(module), name)
+            outputs = call(unpacked(argument, folder))
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    except MlfError as error:
+        return address, 0.0, error
+    except OSError as error:
+        return address, 0.0, storage_error(Path(error.filename or tempfile.gettempdir()), error)
+    seconds = round(time.monotonic() - begin, 3)
+    return address, seconds, {name: (sha256(content), content) for name, content in outputs.items()}
+
+
+def check_versions(versions: Mapping[str, str]) -> None:
+    """Raise ``ProcessFailedError`` if a program here has another version than the one in ``versions``."""
+    here = program_versions([name for name in versions if name != "mlfbuild"])
+    for name, wanted in versions.items():
+        if here[name] != wanted:
+            raise ProcessFailedError(
+                "farm-worker-differs",
+                place="farm",
+                reason=f"a worker has {name} {here[name]}, this machine {wanted}",
+                hint="install the same version on all workers, and start them again",
+            )
+
+
+def _write_files(folder: Path, files: Sequence[tuple[str, str]], contents: Sequence[bytes]) -> None:
+    for (name, digest), content in zip(files, contents, strict=True):
+        if sha256(content) != digest:
+            raise ProcessFailedError(
+                "farm-input-damaged",
+                place="farm",
+                reason=f"{name} arrived with another SHA-256 than {digest[:_SHOWN]}",
+                hint="run the command again",
+            )
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)

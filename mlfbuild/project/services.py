@@ -1,0 +1,73 @@
+"""Where a project's work runs and where its results are kept: the sections ``jobs`` and ``cache``."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from mlfbuild.cache import DEFAULT_LIMIT, CacheSettings, remote_problem
+from mlfbuild.core import Mistake, in_quotes
+from mlfbuild.core.keys import Keys, Rule, Size, one_of
+
+if TYPE_CHECKING:
+    from mlfbuild.project.document import Document
+
+_ADDRESS = r"(tcp|tls|ws|wss|ucx)://[^\s/@]+"
+HERE, DASK = "here", "dask"
+"""The engines that run tasks."""
+
+
+def _address(value: str) -> Mistake | None:
+    if re.fullmatch(_ADDRESS, value):
+        return None
+    reason = f"{in_quotes(value)} is no address of a scheduler of Dask"
+    return Mistake("no-scheduler-address", reason=reason, hint="write it as Dask prints it: tcp://farm:8786")
+
+
+@dataclass(frozen=True)
+class JobsKeys(Keys):
+    """The engine that compiles models and runs checks."""
+
+    TITLE = "jobs"
+    SCHEMA: ClassVar[Mapping[str, Any]] = {"dependentRequired": {"scheduler": ["engine"]}}
+
+    engine: Annotated[str, one_of("engine", (HERE, DASK))] = HERE
+    """here: processes on this machine; dask: a cluster of Dask."""
+    scheduler: Annotated[str, Rule(_address, {"pattern": f"^{_ADDRESS}$"})] = ""
+    """Address of Dask's scheduler: tcp://farm:8786. Default: a cluster on this machine."""
+
+    @property
+    def address(self) -> str:
+        """The scheduler that compiles: that of the file, else of Dask's own variable; empty for this machine."""
+        return (self.scheduler or os.environ.get("DASK_SCHEDULER_ADDRESS", "")) if self.engine == DASK else ""
+
+
+@dataclass(frozen=True)
+class ResultCacheKeys(Keys):
+    """The cache of compiled archives."""
+
+    TITLE = "cache"
+    SCHEMA: ClassVar[Mapping[str, Any]] = {"dependentRequired": {"push": ["remote"]}}
+
+    limit: Size = DEFAULT_LIMIT
+    """Size of the folder on this machine; 0 keeps nothing there. Default: 2 GiB."""
+    remote: Annotated[str, Rule(remote_problem, {"format": "uri"})] = ""
+    """Server with the HTTP protocol of Bazel's caches, which all machines share: https://cache.example.com/mlf"""
+    push: Annotated[str, one_of("push", ("never", "ci", "always"))] = "ci"
+    """Who writes to `remote`: never, always, or ci, machines whose environment has CI. Default: ci."""
+
+    def settings(self) -> CacheSettings:
+        """Return the keys as the cache reads them."""
+        return CacheSettings(None, self.limit, self.remote, self.push)
+
+
+def check_services(document: Document) -> None:
+    """Add keys of ``jobs`` and ``cache`` that mean nothing without another one to the problems of ``document``."""
+    for section, key, needed in (("jobs", "scheduler", "engine: dask"), ("cache", "push", "remote")):
+        keys = document.mapping(section)
+        if key in keys and (needed not in keys if section == "cache" else keys.get("engine") != DASK):
+            hint = f"add {needed}, or remove {key}"
+            document.report((section, key), "misplaced-key", f"has no effect without {needed}", hint, at_key=True)

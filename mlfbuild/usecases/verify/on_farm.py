@@ -1,0 +1,128 @@
+"""Verify models on a farm: each module is a task that builds its test firmware and runs it where the worker is.
+
+A result of an emulated board or of a worker itself depends on nothing but the inputs of its action, so that it is kept
+in the cache and not run again. A device is a resource of its worker, ``board:<target>``, which one task has at a time,
+and its results are never kept: a board may be another one tomorrow.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from mlfbuild import verify
+from mlfbuild.cache import ResultCache, shared_cache
+from mlfbuild.core import MlfError, read_bytes, sha256
+from mlfbuild.farm import FarmResult, FarmSettings, FarmTask, open_farm, program_versions
+from mlfbuild.jobs import Action, Progress, Task, board_resource, make_tree, programs_of, tree_files
+from mlfbuild.usecases.verify.jobs import VerifyJob
+
+_REPORT = "report.json"
+
+
+def can_travel(job: VerifyJob) -> bool:
+    """Return whether a worker can verify ``job``: test firmware that requires no library of this machine."""
+    return job.image is None and not job.target.providers
+
+
+def verified_on_farm(
+    jobs: Sequence[VerifyJob], root: Path, settings: FarmSettings, watch: Progress
+) -> dict[int, verify.VerifyReport | MlfError]:
+    """Return number in ``jobs`` -> report or error of those that can travel, whose models have been built.
+
+    ``root`` is the project's folder. Raises as ``open_farm`` and ``Farm.run``.
+    """
+    found: dict[int, verify.VerifyReport | MlfError] = {}
+    travelling = {number: job for number, job in enumerate(jobs) if can_travel(job)}
+    versions = program_versions(sorted({name for job in travelling.values() for name in programs_of(job.target)}))
+    actions = {number: _action(job, versions) for number, job in travelling.items()}
+    for number, job in travelling.items():
+        watch.start(_shown(job))
+        known = _kept(job, actions[number])
+        if known is not None:
+            found[number] = known
+            watch.finish(_shown(job), "passed (from the cache)")
+    tasks = {number: _task(job, actions[number], root) for number, job in travelling.items() if number not in found}
+    if not tasks:
+        return found
+    numbers = {task.title: number for number, task in tasks.items()}
+    with open_farm(settings, versions) as farm:
+        for task, result in farm.run(tasks.values()):
+            number = numbers[task.title]
+            found[number] = _ended(jobs[number], actions[number], result, watch)
+    return found
+
+
+def _ended(job: VerifyJob, action: Action, result: FarmResult | MlfError, watch: Progress) -> Any:
+    if isinstance(result, MlfError):
+        watch.fail(_shown(job), "could not be checked")
+        return result
+    report = _read(result.outputs[_REPORT])
+    if report.passed:
+        watch.finish(_shown(job), f"passed on {result.worker}")
+        _keep(job, action, result)
+    else:
+        watch.fail(_shown(job), "FAILED")
+    return report
+
+
+def verify_here(job: VerifyJob) -> Mapping[str, bytes]:
+    """Verify ``job``, which has travelled to this worker, from its archive; return the report."""
+    from mlfbuild.usecases.verify.verifying import verify_job
+
+    make_tree(job.model, job.target)
+    return {_REPORT: json.dumps(asdict(verify_job(job))).encode()}
+
+
+def _task(job: VerifyJob, action: Action, root: Path) -> FarmTask:
+    return FarmTask(
+        key=action.key,
+        title=f"verify {job.title}",
+        function=f"{__name__}:verify_here",
+        argument=job,
+        root=root,
+        files=[job.vectors, *tree_files(job.model, job.target)],
+        resources=board_resource(job.target),
+    )
+
+
+def _action(job: VerifyJob, versions: Mapping[str, str]) -> Action:
+    files = {"archive": job.model.archive, "vectors": job.vectors}
+    digests = {name: sha256(read_bytes(path, name)) for name, path in files.items()}
+    toolchains = {path.name: sha256(read_bytes(path, "toolchain file")) for path in job.target.toolchain_files}
+    unpacked = {"settings": job.settings(), "tree": job.model.unpack_settings(), "timeout": str(job.timeout)}
+    return Action("verify", {**digests, **toolchains, **unpacked, **versions})
+
+
+def _kept(job: VerifyJob, action: Action) -> verify.VerifyReport | None:
+    cache = _cache_of(job)
+    found = cache.fetch(action.key) if cache else None
+    try:
+        return _read(found.outputs[_REPORT]) if found else None
+    except (ValueError, LookupError, TypeError):  # who may write to the cache may write anything
+        return None
+
+
+def _keep(job: VerifyJob, action: Action, result: FarmResult) -> None:
+    cache = _cache_of(job)
+    if cache is not None:
+        cache.store(action.key, result.outputs, worker=result.worker, seconds=result.seconds)
+
+
+def _cache_of(job: VerifyJob) -> ResultCache | None:
+    keys = job.model.cache
+    return None if keys is None or job.target.runner is not None else shared_cache(keys, lambda _: None)
+
+
+def _read(data: bytes) -> verify.VerifyReport:
+    found = json.loads(data)
+    wrong = tuple((int(case), int(output)) for case, output in found["wrong"])
+    lines = {name: tuple(map(str, found[name])) for name in ("problems", "remarks")}
+    return verify.VerifyReport(**{**found, **lines, "wrong": wrong})
+
+
+def _shown(job: VerifyJob) -> Task:
+    return Task("verify", job.title, job.target.name, model=job.model.model)
