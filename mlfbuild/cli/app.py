@@ -109,6 +109,8 @@ MODULES: Mapping[str, tuple[str, ...]] = {
 """Modules with several verbs; every other verb is in the module of its name."""
 _HELP = {name: text for verbs in SECTIONS.values() for name, text in verbs.items()}
 _ARCHIVE = next(tuple(verbs) for title, verbs in SECTIONS.items() if title.startswith("Archives"))
+OF_WORKSPACES = {"build", "check", "fetch", "lock", "profile", "report", "verify", "why"}
+"""The verbs that run for each project of a workspace; for others, one of its projects is named with -f."""
 _OTHER_TOOLS = {
     "test": "verify",
     "size": "report",
@@ -141,7 +143,12 @@ def verb_called(name: str) -> Verb:
     """
     module = next((module for module, verbs in MODULES.items() if name in verbs), name.replace("-", "_"))
     found = vars(importlib.import_module(f"mlfbuild.cli.{module}")).values()
-    return next(value for value in found if isinstance(value, Verb) and value.name == name)
+    verb = next(value for value in found if isinstance(value, Verb) and value.name == name)
+    if name in OF_WORKSPACES:
+        from mlfbuild.cli.output.workspaces import run_for_each_project  # imports what prints results
+
+        run_for_each_project(verb)
+    return verb
 
 
 class _Group(click.Group):

@@ -6,7 +6,6 @@ it. The decorators below them are options of a few verbs.
 
 from __future__ import annotations
 
-import functools
 import os
 import stat
 from collections.abc import Callable
@@ -211,32 +210,6 @@ class Verb(click.Command):
         return super().invoke(ctx)
 
 
-_OF_WORKSPACES = {"build", "check", "fetch", "lock", "profile", "report", "verify", "why"}
-"""The verbs that run for each project of a workspace; for others, one of its projects is named with -f."""
-
-
-def for_each_project(function: Callable[..., None], name: str) -> Callable[..., None]:
-    """Return ``function``, the verb ``name``, so that it runs for each project of a workspace, even if one fails.
-
-    Results of projects follow each other under their prefix; with ``--format json``, they are the values of one object
-    with a key for each prefix. The error of the first project that fails is raised at the end.
-    """
-
-    @functools.wraps(function)
-    def run(options: SharedOptions, *arguments: Any, **keywords: Any) -> None:
-        from mlfbuild.project import workspace_projects
-
-        projects = workspace_projects(options.file)
-        if not projects:
-            function(options, *arguments, **keywords)
-            return
-        from mlfbuild.cli.output.workspaces import run_in_projects
-
-        run_in_projects(options, name, projects, lambda of_project: function(of_project, *arguments, **keywords))
-
-    return run
-
-
 def verb(*names: str) -> Callable[[Callable[..., None]], Verb]:
     """Return a decorator that makes a function the verb of its name, with these shared options.
 
@@ -246,8 +219,7 @@ def verb(*names: str) -> Callable[[Callable[..., None]], Verb]:
     def decorate(function: Callable[..., None]) -> Verb:
         # The function of ``compile`` ends with an underscore, because its name is one of Python's.
         name = function.__name__.rstrip("_").replace("_", "-")
-        called = for_each_project(function, name) if "file" in names and name in _OF_WORKSPACES else function
-        command = click.command(name, cls=Verb)(shared(*names)(click.make_pass_decorator(SharedOptions)(called)))
+        command = click.command(name, cls=Verb)(shared(*names)(click.make_pass_decorator(SharedOptions)(function)))
         assert isinstance(command, Verb)
         command.params.sort(key=lambda parameter: parameter.name in {"directory", *_OPTIONS})  # its own come first
         return command

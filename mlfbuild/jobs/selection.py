@@ -193,7 +193,7 @@ def _changed_files(root: Path, revision: str) -> set[Path]:
         top = Path(_git(root, "rev-parse", "--show-toplevel").rstrip("\n"))
     except ProcessFailedError:
         raise UsageError(
-            "not-a-git-repository",
+            "project-not-in-git",
             place="--affected-by",
             reason=f"{root.absolute()} is in no Git repository",
             hint="omit --affected-by to build everything",

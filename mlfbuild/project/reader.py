@@ -14,7 +14,7 @@ from mlfbuild.project.addresses import is_local_path
 from mlfbuild.project.problems import KeyPath, Position, Problem, dotted, in_file_order
 from mlfbuild.project.provider import Provider
 from mlfbuild.project.sources import SOURCES, source_suffix
-from mlfbuild.project.specification import ALL, VECTORS_FOLDER, FirmwareSpec, ModelSpec, Project, TargetSpec
+from mlfbuild.project.specification import ALL, INCLUDE, VECTORS_FOLDER, FirmwareSpec, ModelSpec, Project, TargetSpec
 
 if TYPE_CHECKING:
     from mlfbuild.project.document import Document
@@ -40,7 +40,6 @@ def load_project(path: Path, beside: Callable[[Project], Found] | None = None) -
     from mlfbuild.project.references import check_references
     from mlfbuild.project.short_forms import write_in_full
     from mlfbuild.project.validate import newer_version, validate
-    from mlfbuild.project.workspace import INCLUDE
 
     document = read_document(path)
     # Before any key is checked: those of a newer format would all be reported as mistakes.

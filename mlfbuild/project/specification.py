@@ -332,3 +332,20 @@ class Project(Keys):
     def _position(self, path: KeyPath) -> Position:
         found = (self.positions.get(path[:end]) for end in range(len(path), -1, -1))
         return next((position for position in found if position), Position(1, 1))
+
+
+INCLUDE = "include"
+"""The key that makes a project file a workspace."""
+
+
+@dataclass(frozen=True)
+class Workspace(Keys):
+    """A file that lists project files."""
+
+    TITLE = "mlfbuild.yml of a workspace"
+
+    path: Path = field(metadata=DERIVED)
+    mlfbuild: Annotated[int, EXACT]
+    """Version of this format."""
+    include: Annotated[Mapping[Annotated[str, rules.TARGET_NAME], ProjectPath], NOT_EMPTY]
+    """Project files, by the prefix that names them on the command line."""

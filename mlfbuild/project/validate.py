@@ -22,8 +22,7 @@ from mlfbuild.core import Mistake, in_quotes, listed, suggestion
 from mlfbuild.core.keys import MAPPING, TEXT, Keys, TextOr
 from mlfbuild.project.document import Document
 from mlfbuild.project.problems import KeyPath
-from mlfbuild.project.specification import FORMAT_VERSION, Project
-from mlfbuild.project.workspace import INCLUDE, Workspace
+from mlfbuild.project.specification import FORMAT_VERSION, INCLUDE, Project, Workspace
 
 # Types of pydantic's errors, with what a project file should have had there.
 _EXPECTED = {

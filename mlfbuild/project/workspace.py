@@ -13,31 +13,14 @@ sensor/m4`` chooses one. An included file may be a workspace itself; its project
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
 
 from mlfbuild.core import Mistake, ProjectFileError, real_place
-from mlfbuild.core.keys import DERIVED, EXACT, NOT_EMPTY, Keys, ProjectPath
-from mlfbuild.project import rules
 from mlfbuild.project.problems import in_file_order
+from mlfbuild.project.specification import INCLUDE, Workspace
 
-INCLUDE = "include"
 _MENTIONED = re.compile(rb"\binclude\b")
-
-
-@dataclass(frozen=True)
-class Workspace(Keys):
-    """A file that lists project files."""
-
-    TITLE = "mlfbuild.yml of a workspace"
-
-    path: Path = field(metadata=DERIVED)
-    mlfbuild: Annotated[int, EXACT]
-    """Version of this format."""
-    include: Annotated[Mapping[Annotated[str, rules.TARGET_NAME], ProjectPath], NOT_EMPTY]
-    """Project files, by the prefix that names them on the command line."""
 
 
 def workspace_projects(path: Path) -> dict[str, Path]:

@@ -118,4 +118,4 @@ def test_refusals(repository: Folder, tmp_path: Path) -> None:
     repository.write("mlfbuild-durations.json", "[1]")
     assert repository.refused("build", "--shard", "1/2")[:2] == (5, "durations-damaged")
     (tmp_path / ".git").rename(tmp_path / "no-git")
-    assert repository.refused("build", "--affected-by", "HEAD")[:2] == (2, "not-a-git-repository")
+    assert repository.refused("build", "--affected-by", "HEAD")[:2] == (2, "project-not-in-git")

@@ -7,28 +7,53 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mlfbuild.cli.options import SharedOptions
+import click
+
+from mlfbuild.cli.options import SharedOptions, Verb
 from mlfbuild.cli.output.printing import collecting_json, report_error, show, show_json
 from mlfbuild.core import MlfError, UsageError, listed
 
+_changed: set[Verb] = set()
 
-def run_in_projects(
-    options: SharedOptions, verb: str, projects: Mapping[str, Path], run: Callable[[SharedOptions], None]
-) -> None:
-    """Call ``run`` with the options for each of ``projects`` (prefix -> file), as ``for_each_project`` describes.
 
-    ``--target`` and ``--model`` name a project by ``prefix/name``, and only such projects run. Raises ``UsageError``
-    for a name without a prefix of ``projects``.
+def run_for_each_project(verb: Verb) -> None:
+    """Have ``verb`` run for each project of a workspace, even if one of them fails; a second call changes nothing.
+
+    Results of projects follow each other under their prefix; with ``--format json``, they are the values of one object
+    with a key for each prefix. ``--target`` and ``--model`` name a project by ``prefix/name``, and only such projects
+    run. The error of the first project that fails is raised at the end.
     """
-    chosen = _chosen(options, projects)
+    run = verb.callback
+    if verb in _changed or run is None:
+        return
+    _changed.add(verb)
+
+    def run_all(*arguments: Any, **keywords: Any) -> None:
+        from mlfbuild.project import workspace_projects
+
+        context = click.get_current_context()
+        options: SharedOptions = context.obj
+        projects = workspace_projects(options.file)
+        if projects:
+            _run_in_projects(context, options, projects, lambda: run(*arguments, **keywords))
+        else:
+            run(*arguments, **keywords)
+
+    verb.callback = run_all
+
+
+def _run_in_projects(
+    context: click.Context, options: SharedOptions, projects: Mapping[str, Path], run: Callable[[], None]
+) -> None:
     errors: list[MlfError] = []
     results: dict[str, Any] = {}
-    for prefix, own in chosen.items():
+    for prefix, own in _chosen(options, projects).items():
         if options.format == "text" and not options.quiet:
             show(f"{prefix} ({projects[prefix]}):")
+        context.obj = own
         try:
             with collecting_json() as printed:
-                run(own)
+                run()
         except MlfError as error:
             errors.append(error)
             if len(errors) > 1:
@@ -36,7 +61,7 @@ def run_in_projects(
         if printed:
             results[prefix] = printed[-1]
     if options.json:
-        show_json({"verb": verb, "projects": results})
+        show_json({"projects": results})
     if errors:
         raise errors[0]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +16,11 @@ from mlfbuild import verify
 from mlfbuild.cache import ResultCache, shared_cache
 from mlfbuild.core import MlfError, read_bytes, sha256
 from mlfbuild.farm import FarmResult, FarmSettings, FarmTask, open_farm, program_versions
-from mlfbuild.jobs import Action, Progress, Task, board_resource, make_tree, programs_of, tree_files
+from mlfbuild.jobs import Action, Progress, Task, board_resource, programs_of, tree_files
 from mlfbuild.usecases.verify.jobs import VerifyJob
 
-_REPORT = "report.json"
+REPORT = "report.json"
+"""The output of a verification, for workers and in the cache."""
 
 
 def can_travel(job: VerifyJob) -> bool:
@@ -60,7 +60,7 @@ def _ended(job: VerifyJob, action: Action, result: FarmResult | MlfError, watch:
     if isinstance(result, MlfError):
         watch.fail(_shown(job), "could not be checked")
         return result
-    report = _read(result.outputs[_REPORT])
+    report = _read(result.outputs[REPORT])
     if report.passed:
         watch.finish(_shown(job), f"passed on {result.worker}")
         _keep(job, action, result)
@@ -69,19 +69,11 @@ def _ended(job: VerifyJob, action: Action, result: FarmResult | MlfError, watch:
     return report
 
 
-def verify_here(job: VerifyJob) -> Mapping[str, bytes]:
-    """Verify ``job``, which has travelled to this worker, from its archive; return the report."""
-    from mlfbuild.usecases.verify.verifying import verify_job
-
-    make_tree(job.model, job.target)
-    return {_REPORT: json.dumps(asdict(verify_job(job))).encode()}
-
-
 def _task(job: VerifyJob, action: Action, root: Path) -> FarmTask:
     return FarmTask(
         key=action.key,
         title=f"verify {job.title}",
-        function=f"{__name__}:verify_here",
+        function="mlfbuild.usecases.verify.verifying:verify_here",
         argument=job,
         root=root,
         files=[job.vectors, *tree_files(job.model, job.target)],
@@ -101,7 +93,7 @@ def _kept(job: VerifyJob, action: Action) -> verify.VerifyReport | None:
     cache = _cache_of(job)
     found = cache.fetch(action.key) if cache else None
     try:
-        return _read(found.outputs[_REPORT]) if found else None
+        return _read(found.outputs[REPORT]) if found else None
     except (ValueError, LookupError, TypeError):  # who may write to the cache may write anything
         return None
 

@@ -10,8 +10,8 @@ import functools
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ from mlfbuild.jobs import (
     Task,
     differences,
     flat,
+    make_tree,
     run_budgets_on,
     run_placement,
     target_jobs,
@@ -260,6 +261,12 @@ def _verified(job: VerifyJob, connection: Connection | None, on_progress: OnProg
         return replace(report, hint=hint)
     _keep_text(job, report)
     return report
+
+
+def verify_here(job: VerifyJob) -> Mapping[str, bytes]:
+    """Verify ``job``, which has travelled to this worker of a farm, from its archive; return the report."""
+    make_tree(job.model, job.target)
+    return {"report.json": json.dumps(asdict(verify_job(job))).encode()}
 
 
 def verified_state(job: VerifyJob) -> dict[str, Any]:
