@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 @click.option(
     "--for", "systems", multiple=True, metavar="SYSTEM", help="With --tree: make a package for SYSTEM; repeatable."
 )
-def build(options: SharedOptions, tree: Path | None, with_verify: bool, systems: tuple[str, ...]) -> None:
+@click.option("--recheck", type=click.IntRange(min=1), metavar="N", help="With --on dask: compile N results here too.")
+def build(
+    options: SharedOptions, tree: Path | None, with_verify: bool, systems: tuple[str, ...], recheck: int | None
+) -> None:
     """Compile and unpack every model, then build every firmware.
 
     Files that are up to date are not built again.
@@ -34,8 +37,11 @@ def build(options: SharedOptions, tree: Path | None, with_verify: bool, systems:
     folder need no mlfbuild and no Python. With --with-verify it includes test firmware for `mlfbuild verify --elf`.
     With --for it is also a package of another build system: zephyr, rt-thread, esp-idf, platformio, arduino,
     cmsis-toolbox, nuttx or rust.
+
+    With --recheck, N of the archives that workers made are also made here. One that differs is not kept.
     """
     from mlfbuild.jobs import firmware_jobs, load, target_jobs
+    from mlfbuild.project import DASK
     from mlfbuild.usecases import build_project, unchecked_budgets
 
     if tree is None and (with_verify or systems):
@@ -45,6 +51,10 @@ def build(options: SharedOptions, tree: Path | None, with_verify: bool, systems:
             "add --tree with the folder, or run `mlfbuild verify` to verify this project",
         )
     project = options.placed(load(options.file))
+    if recheck and project.jobs.engine != DASK:
+        raise UsageError.needs_another(
+            "--recheck", "this machine compiles all models", "add --on dask, or leave it out"
+        )
     targets = target_jobs(project, options.target, options.model)
     firmware = firmware_jobs(project, targets) if tree is None else []
     if tree is not None:
@@ -61,6 +71,7 @@ def build(options: SharedOptions, tree: Path | None, with_verify: bool, systems:
             locked=project if options.frozen else None,
             # No firmware is built for a tree that is committed, so its compilers need not be those of the lock file.
             toolchains=tree is None,
+            recheck=recheck or 0,
         )
     budgets = {name: model.budget for name, model in project.models.items()}
     usages = [*report.usages(budgets, everything=options.format == "markdown")]

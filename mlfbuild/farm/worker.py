@@ -8,14 +8,15 @@ import pickle
 import shutil
 import tempfile
 import time
+import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mlfbuild import __version__
 from mlfbuild.core import MlfError, ProcessFailedError, find_tool, package_fingerprint, run, sha256, storage_error
 
-Returned = tuple[str, float, "dict[str, tuple[str, bytes]] | MlfError"]
-"""Address of the worker, seconds, and output name -> (SHA-256, content) or the error of the task."""
+Returned = tuple[str, float, "dict[str, tuple[str, bytes]] | MlfError | str"]
+"""Address of the worker, seconds, and output name -> (SHA-256, content), the error of the task, or a traceback."""
 _SHOWN = 12
 """Digits of a hash in messages."""
 
@@ -45,7 +46,7 @@ def run_task(
     """Call ``function`` (``module:name``) with the pickled ``argument`` and a folder with ``files``.
 
     ``files`` has a relative path and a SHA-256 for each of ``contents``. ``versions`` are those of the caller. An
-    ``MlfError`` is returned, because an exception would make Dask try again.
+    ``MlfError`` is returned, and the traceback of a defect; what is raised is a loss, and the task is tried again.
     """
     from distributed import get_worker
 
@@ -64,9 +65,20 @@ def run_task(
     except MlfError as error:
         return address, 0.0, error
     except OSError as error:
-        return address, 0.0, storage_error(Path(error.filename or tempfile.gettempdir()), error)
+        return address, 0.0, storage_error(Path(error.filename or _temporary()), error)
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - a defect, which another worker has as well
+        return address, 0.0, traceback.format_exc()
     seconds = round(time.monotonic() - begin, 3)
     return address, seconds, {name: (sha256(content), content) for name, content in outputs.items()}
+
+
+def _temporary() -> str:
+    try:
+        return tempfile.gettempdir()
+    except OSError:  # no file could be written to any folder for temporary files
+        return "/tmp"  # noqa: S108 - a name in a message
 
 
 def check_versions(versions: Mapping[str, str]) -> None:
@@ -76,8 +88,7 @@ def check_versions(versions: Mapping[str, str]) -> None:
         if here[name] != wanted:
             raise ProcessFailedError(
                 "farm-worker-differs",
-                place="farm",
-                reason=f"a worker has {name} {here[name]}, this machine {wanted}",
+                reason=f"has {name} {here[name]}, this machine {wanted}",
                 hint="install the same version on all workers, and start them again",
             )
 
@@ -87,8 +98,8 @@ def _write_files(folder: Path, files: Sequence[tuple[str, str]], contents: Seque
         if sha256(content) != digest:
             raise ProcessFailedError(
                 "farm-input-damaged",
-                place="farm",
-                reason=f"{name} arrived with another SHA-256 than {digest[:_SHOWN]}",
+                place=name,
+                reason=f"arrived with another SHA-256 than {digest[:_SHOWN]}",
                 hint="run the command again",
             )
         path = folder / name
