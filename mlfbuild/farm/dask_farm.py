@@ -79,14 +79,7 @@ def open_farm(settings: FarmSettings, versions: Mapping[str, str]) -> Iterator[F
             stack.enter_context(dask.config.set(_LOCAL))
             # Ctrl-C reaches the whole process group: this process handles it and ends the cluster.
             with stops_held(), signals_masked("block", [one for one in STOP_SIGNALS if one != signal.SIGTERM]):
-                cluster = distributed.LocalCluster(
-                    n_workers=settings.workers,
-                    threads_per_worker=1,
-                    dashboard_address=None,
-                    memory_limit=0,
-                    silence_logs=logging.CRITICAL,
-                )
-            address = stack.enter_context(cluster)
+                address = stack.enter_context(_local_cluster(settings.workers))
         patience = _patience()
         try:
             client = distributed.Client(address, timeout=patience, set_as_default=False)
@@ -97,6 +90,24 @@ def open_farm(settings: FarmSettings, versions: Mapping[str, str]) -> Iterator[F
         farm = Farm(client, versions, settings.scheduler)
         farm.check_workers()
         yield farm
+
+
+def _local_cluster(workers: int) -> Any:
+    try:
+        return distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            dashboard_address=None,
+            memory_limit=0,
+            silence_logs=logging.CRITICAL,
+        )
+    except (OSError, RuntimeError) as error:  # a worker was killed, or there are no more ports, files or memory
+        raise ProcessFailedError(
+            "farm-not-started",
+            place="dask",
+            reason=f"no cluster can be started here: {_first_line(error)}",
+            hint="run the command again, or use `--on here`",
+        ) from None
 
 
 def _patience() -> float:
@@ -159,7 +170,9 @@ class _Submitted:
     task: FarmTask
     tries: int = 0
     avoid: frozenset[str] = frozenset()
-    """Workers that it should not run on again."""
+    """Workers that it does not run on again, if there are others."""
+    only: frozenset[str] = frozenset()
+    """The workers that it was submitted to; empty if to any."""
 
     def again(self, *avoid: str) -> _Submitted:
         return replace(self, tries=self.tries + 1, avoid=self.avoid.union(avoid))
@@ -190,7 +203,8 @@ class Farm:
         for place, answer in answers.items():
             if isinstance(answer, MlfError):
                 raise answer.within(place)
-            if isinstance(answer, (ImportError, AttributeError)):
+            # An error of importing is no ImportError any more if Dask could not even read the request.
+            if isinstance(answer, Exception) and not isinstance(answer, (OSError, distributed.TimeoutError)):
                 raise ProcessFailedError(
                     "farm-worker-differs",
                     place=place,
@@ -245,6 +259,9 @@ class Farm:
             with contextlib.suppress(queue.Empty):
                 return running.calls.pop(running.ended.get(timeout=_ASK_SECONDS))
             self._ask()
+            for submitted, call in running.calls.values():
+                if self._threads and submitted.only and submitted.only.isdisjoint(self._threads):
+                    call.cancel()  # and it is submitted again
             left = next((one.task for one, _ in running.calls.values() if not self._offered(one.task)), None)
             since = math.inf if left is None else min(since, time.monotonic())
             if left is not None and time.monotonic() - since > _patience():
@@ -278,7 +295,8 @@ class Farm:
             self._client.submit(bytes, contents[name], key=f"file-{digest}-{submitted.tries}", pure=True)
             for name, digest in digests.items()
         ]
-        others = [address for address in self._threads if address not in submitted.avoid]
+        # Not allow_other_workers: Dask would let a worker steal the task that has just failed on it.
+        only = frozenset(self._threads) - submitted.avoid if submitted.avoid else frozenset()
         future = self._client.submit(
             run_task,
             task.function,
@@ -288,10 +306,9 @@ class Farm:
             *blobs,
             key=f"{task.key}-{next(self._number)}",
             resources=dict(task.resources) or None,
-            workers=others if submitted.avoid and others else None,
-            allow_other_workers=bool(submitted.avoid and others),
+            workers=[*only] or None,
         )
-        running.add(submitted, future, self._client)
+        running.add(replace(submitted, only=only), future, self._client)
 
     def _outcome(self, submitted: _Submitted, call: Future[Any]) -> FarmResult | MlfError | _Submitted:
         """Return the result of a task that has ended, or the task again if it is tried once more."""
@@ -299,11 +316,12 @@ class Farm:
         try:
             worker, seconds, returned = call.result()
         except distributed.KilledWorker as error:
+            self.check_workers()  # one that lacks mlfbuild dies of each task
             return _lost(submitted.task, f"workers died while it ran, the last at {error.last_worker.address}")
         except Exception as error:  # noqa: BLE001 - whatever Dask raises: cancelled by a restart, a connection that ended
             self._ask()
             if not isinstance(error, (OSError, distributed.CancelledError)):
-                self.check_workers()  # one that came later and lacks mlfbuild
+                self.check_workers()
             return (
                 submitted.again() if again else _lost(submitted.task, f"{type(error).__name__}: {_first_line(error)}")
             )

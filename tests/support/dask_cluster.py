@@ -20,7 +20,6 @@ CPUS = ("cortex-m4", "cortex-m55", "cortex-m0", "cortex-m33")
 _ENVIRONMENT = {
     # Dask waits ten heartbeats at least, of half a second each.
     "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "1s",
-    "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "8s",
     "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
     "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__GIL__ENABLED": "False",
     "MLFBUILD_CACHE_DISABLE": "1",
@@ -92,6 +91,10 @@ class FarmProject:
         folder = self.root / "build/mlf"
         keys = {path.parent / path.name[1:].removesuffix(".tar.key") for path in folder.glob("*/.*.tar.key")}
         return {path.relative_to(folder).as_posix() for path in keys}
+
+
+IMPATIENT = {"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "5s"}
+"""Environment of a build that soon gives up; the others wait for a worker that starts on a busy machine."""
 
 
 def ended(process: subprocess.Popen[str]) -> Built:

@@ -19,7 +19,7 @@ from mlfbuild.farm import worker as tasks
 from mlfbuild.jobs import travel
 
 _MARKS, _FAULT = Path(os.environ["MARKS"]), os.environ["FAULT"]
-_PHASE, _, _ALWAYS = _FAULT.partition("-always")
+_PHASE, _ALWAYS, _ = _FAULT.partition("-always")
 
 
 def _mark(name: str) -> None:
