@@ -82,10 +82,12 @@ def open_farm(settings: FarmSettings, versions: Mapping[str, str]) -> Iterator[F
                 address = stack.enter_context(_local_cluster(settings.workers))
         patience = _patience()
         try:
+            if settings.scheduler:
+                asyncio.run(_try_connection(address, patience))
             client = distributed.Client(address, timeout=patience, set_as_default=False)
             stack.callback(_close, client)
             client.wait_for_workers(1, timeout=patience)
-        except (OSError, RuntimeError, TypeError, ValueError, distributed.TimeoutError) as error:
+        except (OSError, RuntimeError, TypeError, ValueError, MemoryError, distributed.TimeoutError) as error:
             raise _unreachable(settings.scheduler, error) from None
         farm = Farm(client, versions, settings.scheduler)
         farm.check_workers()
@@ -114,6 +116,14 @@ def _patience() -> float:
     """Return the seconds to wait for a scheduler, for a worker, and after a restart: Dask's own limit for a connect."""
     seconds: float = dask.utils.parse_timedelta(dask.config.get("distributed.comm.timeouts.connect"))
     return seconds
+
+
+async def _try_connection(address: str, patience: float) -> None:
+    """Connect once before there is a client, which prints a traceback if it could not: without certificates of TLS."""
+    options = distributed.Security().get_connection_args("client")
+    # Something that listens but is no scheduler may never answer, or answer in no way that Dask understands.
+    comm = await asyncio.wait_for(distributed.comm.connect(address, timeout=patience, **options), 2 * patience)
+    await comm.close()
 
 
 def _close(client: Any) -> None:
@@ -148,7 +158,7 @@ def _unreachable(address: str, error: Exception) -> ProcessFailedError:
         "farm-unreachable",
         place=address or "dask",
         reason=f"no scheduler of Dask answers: {_first_line(error)}",
-        hint="start it with `dask scheduler`",
+        hint="start it with `dask scheduler`, or correct the address or Dask's options for TLS",
     )
 
 

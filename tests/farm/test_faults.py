@@ -3,7 +3,10 @@
 import os
 import resource
 import signal
+import socket
+import socketserver
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -187,7 +190,23 @@ def test_workers_and_schedulers_without_mlfbuild(cluster: DaskCluster, project: 
         other.scheduler(python=WITHOUT_MLFBUILD, PYTHONPATH=SITE)
         other.worker("a")
         err = FarmProject(tmp_path / "q").build("--on", "dask", DASK_SCHEDULER_ADDRESS=other.address).check(7).err
-        assert "mlfbuild: scheduler: cannot import this mlfbuild: No module named 'mlfbuild'" in err
+        assert "mlfbuild: scheduler: cannot import this mlfbuild: No module named 'mlfbuild" in err
+
+
+def test_servers_that_are_no_schedulers(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent, socketserver.TCPServer(("127.0.0.1", 0), _Http) as http:
+        threading.Thread(target=http.serve_forever, daemon=True).start()
+        for server in (silent, http.socket):
+            address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+            project = FarmProject(tmp_path / address[-5:], 1, jobs=f'jobs: {{engine: dask, scheduler: "{address}"}}\n')
+            err = project.build(DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT="1s").check(7).err
+            assert f"{address}: no scheduler of Dask answers: " in err
+        http.shutdown()
+
+
+class _Http(socketserver.BaseRequestHandler):
+    def handle(self) -> None:
+        self.request.sendall(b"HTTP/1.0 400 Bad request syntax\r\nContent-Length: 0\r\n\r\n")
 
 
 def test_a_worker_without_mlfbuild_that_comes_later(
