@@ -1,7 +1,9 @@
 """Workers and schedulers that fail at a chosen moment: builds end right, or say what is missing."""
 
 import os
+import platform
 import resource
+import shutil
 import signal
 import socket
 import socketserver
@@ -12,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import mlfbuild
 from support.dask_cluster import IMPATIENT, SITE, WITHOUT_MLFBUILD, DaskCluster, FarmProject, dask_cluster, ended
 from support.processes import is_running, session, wait_for
 
@@ -191,6 +194,31 @@ def test_workers_and_schedulers_without_mlfbuild(cluster: DaskCluster, project: 
         other.worker("a")
         err = FarmProject(tmp_path / "q").build("--on", "dask", DASK_SCHEDULER_ADDRESS=other.address).check(7).err
         assert "mlfbuild: scheduler: cannot import this mlfbuild: No module named 'mlfbuild" in err
+
+
+def test_a_worker_with_another_python(cluster: DaskCluster, project: FarmProject, expected: dict[str, str]) -> None:
+    system = "/usr/bin/python3"
+    code = "import sys; print(*sys.version_info[:3], sep='.')"
+    version = subprocess.run([system, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    if version == platform.python_version() or version.split(".")[:2] != platform.python_version().split(".")[:2]:
+        pytest.skip(f"Python {version} of this system is the one of the tests, or cannot use its packages")
+    path = os.pathsep.join([SITE, str(Path(mlfbuild.__file__).parents[1])])
+    cluster.worker("other", python=[system, "-S"], PYTHONPATH=path)
+    # Dask lets it join and warns, on the driver as well; the bytes do not depend on Python.
+    assert {*project.build().check().workers.values()} == {cluster.address_of("other")}
+    assert project.digests() == expected
+
+
+def test_archives_in_the_cache_need_no_farm(
+    cluster: DaskCluster, project: FarmProject, expected: dict[str, str], tmp_path: Path
+) -> None:
+    cached = {"MLFBUILD_CACHE_DISABLE": "", "MLFBUILD_CACHE": str(tmp_path / "cache"), **IMPATIENT}
+    cluster.worker("a", fault="none")
+    assert len(project.build(**cached).check().workers) == project.count
+    shutil.rmtree(project.root / "build")
+    cluster.kill("scheduler")
+    assert project.build(**cached).check().workers == {}
+    assert project.digests() == expected
 
 
 def test_servers_that_are_no_schedulers(tmp_path: Path) -> None:

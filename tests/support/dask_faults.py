@@ -86,6 +86,7 @@ async def dask_setup(worker: Any) -> None:
     """Set the faults of the worker's own methods."""
     get_data: Callable[..., Awaitable[Any]] = worker.handlers["get_data"]
     gather_dep: Callable[..., Awaitable[Any]] = worker.gather_dep
+    execute: Callable[..., Awaitable[Any]] = worker.execute
 
     async def sent(comm: Any, keys: Any, *arguments: Any, **options: Any) -> Any:
         if any("file-" not in str(key) for key in keys):
@@ -99,4 +100,9 @@ async def dask_setup(worker: Any) -> None:
         _die("fetch")
         return await gather_dep(*arguments, **options)
 
-    worker.handlers["get_data"], worker.gather_dep = sent, gathered
+    async def executed(key: Any, **options: Any) -> Any:
+        if str(key).startswith("file-"):  # an input that comes from the scheduler; `gathered` is one from a worker
+            _die("fetch")
+        return await execute(key, **options)
+
+    worker.handlers["get_data"], worker.gather_dep, worker.execute = sent, gathered, executed
