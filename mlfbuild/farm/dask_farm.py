@@ -7,21 +7,17 @@ import atexit
 import contextlib
 import functools
 import itertools
-import logging
 import math
 import pickle
 import queue
-import signal
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any
 
 from mlfbuild.core import (
-    STOP_SIGNALS,
     MlfError,
     ProcessFailedError,
     StorageError,
@@ -30,14 +26,12 @@ from mlfbuild.core import (
     read_bytes,
     require_extra,
     sha256,
-    shown,
-    signals_masked,
-    stops_held,
 )
+from mlfbuild.farm.connection import connected_client, first_line, patience, unreachable, without_workers
 from mlfbuild.farm.task import FarmResult, FarmSettings, FarmTask
 from mlfbuild.farm.worker import check_versions, program_versions, run_task
 
-dask, distributed = lazy_module("dask"), lazy_module("distributed")  # importing them takes a second
+distributed = lazy_module("distributed")  # importing it takes a second
 
 _lock = threading.Lock()
 
@@ -49,14 +43,6 @@ _ASK_SECONDS = 1
 """How often the scheduler is asked which workers it has."""
 _PAUSE_SECONDS = 0.1
 """Time between two attempts to reach a scheduler that does not answer."""
-_LOCAL = {
-    # A worker that is stopped sends no heartbeat. Dask's five minutes are for networks, not for processes here.
-    "distributed.scheduler.worker-ttl": "60s",
-    "distributed.worker.daemon": True,
-    "distributed.admin.system-monitor.gil.enabled": False,
-}
-_LOGGERS = ("distributed", "distributed.client", "distributed.gc", "tornado.application", "asyncio")
-"""Loggers with handlers or levels of their own, in which Dask prints a line or a traceback for each lost connection."""
 
 
 @contextlib.contextmanager
@@ -68,67 +54,10 @@ def open_farm(settings: FarmSettings, versions: Mapping[str, str]) -> Iterator[F
     worker, or it or a worker has another version.
     """
     require_extra("distributed", settings.scheduler or "dask", "a farm")
-    # Losses of workers are handled here, versions are checked here, and large models are no mistake.
-    for name in _LOGGERS:
-        logging.getLogger(name).setLevel(logging.CRITICAL)
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(warnings.catch_warnings())
-        warnings.filterwarnings("ignore", module=r"distributed\.")
-        address: Any = settings.scheduler
-        if not address:
-            stack.enter_context(dask.config.set(_LOCAL))
-            # Ctrl-C reaches the whole process group: this process handles it and ends the cluster.
-            with stops_held(), signals_masked("block", [one for one in STOP_SIGNALS if one != signal.SIGTERM]):
-                address = stack.enter_context(_local_cluster(settings.workers))
-        patience = _patience()
-        try:
-            if settings.scheduler:
-                asyncio.run(_try_connection(address, patience))
-            client = distributed.Client(address, timeout=patience, set_as_default=False)
-            stack.callback(_close, client)
-            client.wait_for_workers(1, timeout=patience)
-        except (OSError, RuntimeError, TypeError, ValueError, MemoryError, distributed.TimeoutError) as error:
-            raise _unreachable(settings.scheduler, error) from None
+    with connected_client(settings) as client:
         farm = Farm(client, versions, settings.scheduler)
         farm.check_workers()
         yield farm
-
-
-def _local_cluster(workers: int) -> Any:
-    try:
-        return distributed.LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            dashboard_address=None,
-            memory_limit=0,
-            silence_logs=logging.CRITICAL,
-        )
-    except (OSError, RuntimeError) as error:  # a worker was killed, or there are no more ports, files or memory
-        raise ProcessFailedError(
-            "farm-not-started",
-            place="dask",
-            reason=f"no cluster can be started here: {_first_line(error)}",
-            hint="run the command again, or use `--on here`",
-        ) from None
-
-
-def _patience() -> float:
-    """Return the seconds to wait for a scheduler, for a worker, and after a restart: Dask's own limit for a connect."""
-    seconds: float = dask.utils.parse_timedelta(dask.config.get("distributed.comm.timeouts.connect"))
-    return seconds
-
-
-async def _try_connection(address: str, patience: float) -> None:
-    """Connect once before there is a client, which prints a traceback if it could not: without certificates of TLS."""
-    options = distributed.Security().get_connection_args("client")
-    # Something that listens but is no scheduler may never answer, or answer in no way that Dask understands.
-    comm = await asyncio.wait_for(distributed.comm.connect(address, timeout=patience, **options), 2 * patience)
-    await comm.close()
-
-
-def _close(client: Any) -> None:
-    with contextlib.suppress(Exception):  # a scheduler that is gone cannot be told, and nothing here needs it any more
-        client.close(timeout=_patience())
 
 
 @functools.cache
@@ -149,30 +78,6 @@ def called(settings: FarmSettings, task: FarmTask) -> FarmResult:
     if isinstance(result, MlfError):
         raise result
     return result
-
-
-def _unreachable(address: str, error: Exception) -> ProcessFailedError:
-    if "worker" in str(error):  # of wait_for_workers
-        return _without_workers(address)
-    return ProcessFailedError(
-        "farm-unreachable",
-        place=address or "dask",
-        reason=f"no scheduler of Dask answers: {_first_line(error)}",
-        hint="start it with `dask scheduler`, or correct the address or Dask's options for TLS",
-    )
-
-
-def _without_workers(address: str) -> ProcessFailedError:
-    return ProcessFailedError(
-        "farm-without-workers",
-        place=address or "dask",
-        reason=f"the scheduler had no worker for {_patience():g} s",
-        hint=f"start workers with `dask worker {address or 'ADDRESS'}`",
-    )
-
-
-def _first_line(error: Exception) -> str:
-    return shown(str(error).partition("\n")[0] or type(error).__name__)
 
 
 @dataclass(frozen=True)
@@ -218,7 +123,7 @@ class Farm:
                 raise ProcessFailedError(
                     "farm-worker-differs",
                     place=place,
-                    reason=f"cannot import this mlfbuild: {_first_line(answer)}",
+                    reason=f"cannot import this mlfbuild: {first_line(answer)}",
                     hint="install the same version on all workers, and start them again",
                 )
 
@@ -227,7 +132,7 @@ class Farm:
         # Called in the event loop, methods of the client return coroutines, whose time can be limited.
         call = functools.partial(function, *arguments, **options)
         try:
-            return self._client.sync(call, callback_timeout=_patience())
+            return self._client.sync(call, callback_timeout=patience())
         except Exception as error:  # noqa: BLE001 - it is the answer
             return error
 
@@ -274,19 +179,19 @@ class Farm:
                     call.cancel()  # and it is submitted again
             left = next((one.task for one, _ in running.calls.values() if not self._offered(one.task)), None)
             since = math.inf if left is None else min(since, time.monotonic())
-            if left is not None and time.monotonic() - since > _patience():
-                raise _without_resource(left) if self._threads else _without_workers(self._address)
+            if left is not None and time.monotonic() - since > patience():
+                raise _without_resource(left) if self._threads else without_workers(self._address)
 
     def _ask(self) -> None:
         """Learn which workers there are; raise ``ProcessFailedError`` if no scheduler answers in time."""
-        end = time.monotonic() + _patience()
+        end = time.monotonic() + patience()
         while self._client.status in ("running", "connecting") and time.monotonic() < end:
             answer = self._answer(self._client.nthreads)
             if isinstance(answer, Mapping):
                 self._asked, self._threads = time.monotonic(), answer
                 return
             time.sleep(_PAUSE_SECONDS)
-        raise _unreachable(self._address, OSError("the connection was lost"))
+        raise unreachable(self._address, OSError("the connection was lost"))
 
     def _offered(self, task: FarmTask) -> bool:
         """Return whether a worker offers the resources of ``task``; without resources, whether there is one."""
@@ -332,9 +237,7 @@ class Farm:
             self._ask()
             if not isinstance(error, (OSError, distributed.CancelledError)):
                 self.check_workers()
-            return (
-                submitted.again() if again else _lost(submitted.task, f"{type(error).__name__}: {_first_line(error)}")
-            )
+            return submitted.again() if again else _lost(submitted.task, f"{type(error).__name__}: {first_line(error)}")
         if isinstance(returned, str):
             raise RuntimeError(f"{submitted.task.title} on worker {worker}:\n{returned}")  # a defect of mlfbuild
         if isinstance(returned, MlfError):
