@@ -39,6 +39,7 @@ def _shard(_context: click.Context, _parameter: click.Parameter, value: str | No
 @click.option("--affected-by", metavar="REV", help="Build only what changed since the Git commit.")
 @click.option("--shard", callback=_shard, metavar="I/N", help="Build part I of N, for CI jobs side by side.")
 @click.option("--store-durations", is_flag=True, help="Write how long everything took, for --shard.")
+@click.option("--recheck", type=click.IntRange(min=1), metavar="N", help="With --on dask: compile N results here too.")
 def build(
     options: SharedOptions,
     tree: Path | None,
@@ -47,6 +48,7 @@ def build(
     affected_by: str | None,
     shard: tuple[int, int] | None,
     store_durations: bool,
+    recheck: int | None,
 ) -> None:
     """Compile and unpack every model, then build every firmware.
 
@@ -59,8 +61,11 @@ def build(
 
     With --affected-by, build the images and models whose inputs differ from those of a commit, such as origin/main.
     --shard divides images by the times in mlfbuild-durations.json, which --store-durations writes and you commit.
+
+    With --recheck, N of the archives that workers made are also made here. One that differs is not kept.
     """
     from mlfbuild.jobs import firmware_jobs, load, target_jobs
+    from mlfbuild.project import DASK
     from mlfbuild.usecases import build_project, unchecked_budgets
 
     if tree is None and (with_verify or systems):
@@ -73,6 +78,10 @@ def build(
         option = "--affected-by" if affected_by is not None else "--shard" if shard else "--store-durations"
         raise UsageError.not_applicable(option, "a tree that you commit is always whole", f"omit {option}")
     project = options.placed(load(options.file))
+    if recheck and project.jobs.engine != DASK:
+        raise UsageError.needs_another(
+            "--recheck", "this machine compiles all models", "add --on dask, or leave it out"
+        )
     targets = target_jobs(project, options.target, options.model)
     firmware = firmware_jobs(project, targets) if tree is None else []
     if affected_by is not None or shard is not None:
@@ -91,6 +100,7 @@ def build(
             locked=project if options.frozen else None,
             # No firmware is built for a tree that is committed, so its compilers need not be those of the lock file.
             toolchains=tree is None,
+            recheck=recheck or 0,
         )
     if store_durations:
         show_durations(options, project, targets, firmware)

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 _PACKAGE = str(Path(__file__).parents[1])
+_IN_WHEELS = ("cmake/", "site_tools/")
+"""Folders for CMake and SCons that ``force-include`` of pyproject.toml adds to the package."""
 
 
 @functools.cache
@@ -17,10 +19,13 @@ def package_fingerprint() -> str:
     """Return the SHA-256, in hexadecimal, of mlfbuild's own files: each path in the package, and each content.
 
     It is computed once in a process. Keys of stored results contain it, so that another version of mlfbuild, or an
-    edited one, makes archives and measurements again.
+    edited one, makes archives and measurements again. A checkout and a wheel of it have the same: what only wheels
+    contain, because a checkout has it elsewhere, is left out.
     """
     digest = hashlib.sha256()
     for name in _names():
+        if name.startswith(_IN_WHEELS):
+            continue
         digest.update(f"{name}\0".encode())
         with open(f"{_PACKAGE}/{name}", "rb", buffering=0) as file:  # noqa: PTH123 - a thousand Paths take 10 ms
             digest.update(hashlib.sha256(file.read()).digest())

@@ -13,12 +13,15 @@ is Dask's ``LocalCluster`` on this machine. No file system is shared: inputs and
 1. A file is a task of Dask's own whose key is the SHA-256 of its content. It is sent to a worker once, workers pass it
    on to each other, and if one is lost with it, the scheduler has it still.
 2. A worker checks versions before it unpickles anything: ``versions`` are those of the programs that decide bytes, such
-   as mlfbuild and the C compiler. One that has others refuses, and both versions are named.
+   as mlfbuild and the C compiler. One that has others refuses, and both versions are named. The scheduler unpickles
+   tasks too, and needs the same mlfbuild.
 3. Hashes are checked on both sides: a worker checks its inputs, this machine the outputs, by the digests that the
-   worker returned. Content that does not match is never used; its task runs once more, on other workers if there are
-   any. A worker that lies in digest and content is outside this check: ``recheck`` makes results again here.
-4. An error of the task itself (``MlfError``) is its result, and is not tried again. Losses are: a worker that died, a
-   scheduler that was restarted, a disk that was full (``_TRIES`` times each).
+   worker returned. Content that does not match is never used; its task runs again, on other workers if there are any.
+   A worker that lies in digest and content is outside this check: ``build --recheck`` makes results again here.
+4. An error of the task itself (``MlfError``) is its result, and is not tried again. Losses are (``_TRIES`` times each):
+   a worker that died or is stopped, which the scheduler notices after its ``worker-ttl``, a scheduler that was
+   restarted, a disk that was full. If no scheduler answers, or there is no worker, for as long as Dask tries to connect
+   (``distributed.comm.timeouts.connect``), the run ends with an error, and what was yielded is kept.
 5. Only so many tasks are submitted as keep the workers busy (``_AHEAD``), so that neither this process nor the
    scheduler holds the inputs of all.
 6. Boards are resources in Dask's sense: a task that needs ``board:nucleo-f446re`` waits for a worker that was started
@@ -42,6 +45,6 @@ if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.farm.dask_farm import Farm, called, open_farm
     from mlfbuild.farm.task import FarmResult, FarmSettings, FarmTask
-    from mlfbuild.farm.worker import program_versions
+    from mlfbuild.farm.worker import program_versions, run_here
 else:
     __getattr__ = lazy_attributes(__name__)

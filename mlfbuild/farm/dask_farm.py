@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import contextlib
 import functools
 import itertools
-import logging
 import math
-import signal
+import queue
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mlfbuild.core import (
-    STOP_SIGNALS,
     MlfError,
     ProcessFailedError,
     StorageError,
     lazy_module,
     listed,
-    read_bytes,
     require_extra,
     sha256,
-    signals_masked,
-    stops_held,
 )
-from mlfbuild.farm.paths import own_place, packed, place_in_folder
+from mlfbuild.farm.connection import connected_client, first_line, patience, unreachable, without_workers
+from mlfbuild.farm.paths import packed
 from mlfbuild.farm.task import FarmResult, FarmSettings, FarmTask
-from mlfbuild.farm.worker import check_versions, program_versions, run_task
+from mlfbuild.farm.worker import check_versions, contents_of, program_versions, run_task
 
-dask, distributed = lazy_module("dask"), lazy_module("distributed")  # importing them takes a second
+distributed = lazy_module("distributed")  # importing it takes a second
 
 _lock = threading.Lock()
 
@@ -40,15 +38,10 @@ _AHEAD = 4
 """Tasks that are submitted for each thread of the cluster: enough that none waits, few enough to hold their inputs."""
 _TRIES = 3
 """How often a task is submitted when workers or the scheduler are lost, disks are full, or content is damaged."""
-_WAIT_SECONDS = 30
-"""How long to wait for a scheduler, for its first worker, and after a restart."""
 _ASK_SECONDS = 1
-_LOCAL = {
-    # A worker that is stopped sends no heartbeat. Dask's five minutes are for networks, not for processes here.
-    "distributed.scheduler.worker-ttl": "60s",
-    "distributed.worker.daemon": True,
-    "distributed.admin.system-monitor.gil.enabled": False,
-}
+"""How often the scheduler is asked which workers it has."""
+_PAUSE_SECONDS = 0.1
+"""Time between two attempts to reach a scheduler that does not answer."""
 
 
 @contextlib.contextmanager
@@ -57,31 +50,10 @@ def open_farm(settings: FarmSettings, versions: Mapping[str, str]) -> Iterator[F
 
     ``versions`` are program -> version as ``program_versions`` returns them here; workers must have the same. Raises
     ``ToolNotFoundError`` if Dask is missing, and ``ProcessFailedError`` if the scheduler does not answer, has no
-    worker, or a worker has another version.
+    worker, or it or a worker has another version.
     """
     require_extra("distributed", settings.scheduler or "dask", "a farm")
-    # Losses of workers are handled here; Dask would print a line, or a traceback, for each.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    with contextlib.ExitStack() as stack:
-        address: Any = settings.scheduler
-        if not address:
-            stack.enter_context(dask.config.set(_LOCAL))
-            # Ctrl-C reaches the whole process group: this process handles it and ends the cluster.
-            with stops_held(), signals_masked("block", [one for one in STOP_SIGNALS if one != signal.SIGTERM]):
-                cluster = distributed.LocalCluster(
-                    n_workers=settings.workers,
-                    threads_per_worker=1,
-                    dashboard_address=":0",
-                    scheduler_kwargs={"dashboard": False},
-                    memory_limit=0,
-                    silence_logs=logging.CRITICAL,
-                )
-            address = stack.enter_context(cluster)
-        try:
-            client = stack.enter_context(distributed.Client(address, timeout=_WAIT_SECONDS, set_as_default=False))
-            client.wait_for_workers(1, timeout=_WAIT_SECONDS)
-        except (OSError, TimeoutError, ValueError) as error:
-            raise _unreachable(settings.scheduler, error) from None
+    with connected_client(settings) as client:
         farm = Farm(client, versions, settings.scheduler)
         farm.check_workers()
         yield farm
@@ -107,22 +79,17 @@ def called(settings: FarmSettings, task: FarmTask) -> FarmResult:
     return result
 
 
-def _unreachable(address: str, error: Exception) -> ProcessFailedError:
-    no_worker = isinstance(error, TimeoutError) and "worker" in str(error)
-    return ProcessFailedError(
-        "farm-without-workers" if no_worker else "farm-unreachable",
-        place=address or "dask",
-        reason=f"no worker within {_WAIT_SECONDS} s" if no_worker else f"no scheduler of Dask answers: {error}",
-        hint="start workers with `dask worker ADDRESS`" if no_worker else "start it with `dask scheduler`",
-    )
-
-
 @dataclass(frozen=True)
 class _Submitted:
     task: FarmTask
-    tries: int
-    avoid: frozenset[str]
-    """Workers that it must not run on again."""
+    tries: int = 0
+    avoid: frozenset[str] = frozenset()
+    """Workers that it does not run on again, if there are others."""
+    only: frozenset[str] = frozenset()
+    """The workers that it was submitted to; empty if to any."""
+
+    def again(self, *avoid: str) -> _Submitted:
+        return replace(self, tries=self.tries + 1, avoid=self.avoid.union(avoid))
 
 
 class Farm:
@@ -134,84 +101,116 @@ class Farm:
         self._address = address
         self._number = itertools.count()
         self._asked = -math.inf
-        self._threads = 0
+        self._threads: Mapping[str, int] = {}
 
     def check_workers(self) -> None:
-        """Raise ``ProcessFailedError`` if a worker has no mlfbuild, or another version of a program than this machine.
+        """Raise ``ProcessFailedError`` if a worker or the scheduler has another version of a program than this machine.
 
-        Workers that come later are checked by the tasks that they run.
+        The scheduler unpacks tasks too, and so needs mlfbuild. A worker that does not answer is left out: it and those
+        that come later are checked by the tasks that they run.
         """
-        answers = self._client.run(check_versions, self._versions, on_error="return")
-        for worker, answer in answers.items():
+        ours = {"mlfbuild": self._versions["mlfbuild"]}
+        answers = {"scheduler": self._answer(self._client.run_on_scheduler, check_versions, ours)}
+        found = self._answer(self._client.run, check_versions, self._versions, on_error="return")
+        if isinstance(found, dict):
+            answers |= {f"worker {address}": answer for address, answer in found.items()}
+        for place, answer in answers.items():
             if isinstance(answer, MlfError):
-                reason = f"worker {worker}: {answer.reason}"
-                raise ProcessFailedError(answer.code, place=answer.place, reason=reason, hint=answer.hint)
-            if isinstance(answer, Exception):
+                raise answer.within(place)
+            # An error of importing is no ImportError any more if Dask could not even read the request.
+            if isinstance(answer, Exception) and not isinstance(answer, (OSError, distributed.TimeoutError)):
                 raise ProcessFailedError(
                     "farm-worker-differs",
-                    place="farm",
-                    reason=f"worker {worker} cannot import this mlfbuild: {answer}",
+                    place=place,
+                    reason=f"cannot import this mlfbuild: {first_line(answer)}",
                     hint="install the same version on all workers, and start them again",
                 )
+
+    def _answer(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Return what a method of the client returns or raises, which may wait for a worker that is stopped."""
+        # Called in the event loop, methods of the client return coroutines, whose time can be limited.
+        call = functools.partial(function, *arguments, **options)
+        try:
+            return self._client.sync(call, callback_timeout=patience())
+        except Exception as error:  # noqa: BLE001 - it is the answer
+            return error
 
     def run(self, tasks: Iterable[FarmTask]) -> Iterator[tuple[FarmTask, FarmResult | MlfError]]:
         """Yield each task with its result, or with the reason why it has none, as they end.
 
-        Raises ``ProcessFailedError`` if the scheduler is lost for good; what was yielded is right. Raises
-        ``InputFileError`` if a file of a task cannot be read.
+        Raises ``ProcessFailedError`` if the scheduler or all workers are lost for good; what was yielded is right.
+        Raises ``InputFileError`` if a file of a task cannot be read.
         """
         waiting = iter(tasks)
-        running: dict[str, _Submitted] = {}
-        results = distributed.as_completed(loop=self._client.loop)
+        running = _Running()
         try:
-            self._fill(waiting, running, results)
-            while running:
-                future = next(results)
-                submitted = running.pop(future.key)
-                ended = self._outcome(future, submitted)
+            self._fill(waiting, running)
+            while running.calls:
+                submitted, call = self._next(running)
+                ended = self._outcome(submitted, call)
                 if isinstance(ended, _Submitted):
-                    self._submit(ended, running, results)
+                    self._submit(ended, running)
                 else:
                     yield submitted.task, ended
-                self._fill(waiting, running, results)
+                self._fill(waiting, running)
         finally:
-            for future in [*results.futures]:
-                future.cancel()
+            for _, call in running.calls.values():
+                call.cancel()  # and Dask cancels tasks whose results nobody waits for
 
-    def _fill(self, waiting: Iterator[FarmTask], running: dict[str, _Submitted], results: Any) -> None:
+    def _fill(self, waiting: Iterator[FarmTask], running: _Running) -> None:
         if time.monotonic() - self._asked > _ASK_SECONDS:  # workers come and go, but asking takes as long as a task
-            self._asked = time.monotonic()
-            self._threads = sum(worker["nthreads"] for worker in self.workers().values())
-        for task in itertools.islice(waiting, max(0, _AHEAD * max(1, self._threads) - len(running))):
-            self._check_resources(task)
-            self._submit(_Submitted(task, 0, frozenset()), running, results)
+            self._ask()
+        threads = max(1, sum(self._threads.values()))
+        for task in itertools.islice(waiting, max(0, _AHEAD * threads - len(running.calls))):
+            if self._threads and not self._offered(task):
+                raise _without_resource(task)
+            self._submit(_Submitted(task), running)
 
-    def workers(self) -> Mapping[str, Any]:
-        """Return what Dask knows of each worker, by its address."""
-        workers: Mapping[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
-        return workers
+    def _next(self, running: _Running) -> tuple[_Submitted, Future[Any]]:
+        """Wait for the next task that ends; raise ``ProcessFailedError`` if none can end."""
+        since = math.inf
+        while True:
+            with contextlib.suppress(queue.Empty):
+                return running.calls.pop(running.ended.get(timeout=_ASK_SECONDS))
+            self._ask()
+            for submitted, call in running.calls.values():
+                if self._threads and submitted.only and submitted.only.isdisjoint(self._threads):
+                    call.cancel()  # and it is submitted again
+            left = next((one.task for one, _ in running.calls.values() if not self._offered(one.task)), None)
+            since = math.inf if left is None else min(since, time.monotonic())
+            if left is not None and time.monotonic() - since > patience():
+                raise _without_resource(left) if self._threads else without_workers(self._address)
 
-    def _check_resources(self, task: FarmTask) -> None:
-        for name, count in task.resources.items():
-            if not any(worker["resources"].get(name, 0) >= count for worker in self.workers().values()):
-                raise ProcessFailedError(
-                    "farm-without-resource",
-                    place=task.title,
-                    reason=f"no worker of the farm offers {name}",
-                    hint=f"start one beside the board with `dask worker ADDRESS --resources {name}={count}`",
-                )
+    def _ask(self) -> None:
+        """Learn which workers there are; raise ``ProcessFailedError`` if no scheduler answers in time."""
+        end = time.monotonic() + patience()
+        while self._client.status in ("running", "connecting") and time.monotonic() < end:
+            answer = self._answer(self._client.nthreads)
+            if isinstance(answer, Mapping):
+                self._asked, self._threads = time.monotonic(), answer
+                return
+            time.sleep(_PAUSE_SECONDS)
+        raise unreachable(self._address, OSError("the connection was lost"))
 
-    def _submit(self, submitted: _Submitted, running: dict[str, _Submitted], results: Any) -> None:
+    def _offered(self, task: FarmTask) -> bool:
+        """Return whether a worker offers the resources of ``task``; without resources, whether there is one."""
+        if not task.resources:
+            return bool(self._threads)
+        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        return any(all(one["resources"].get(name, 0) >= n for name, n in task.resources.items()) for one in workers)
+
+    def _submit(self, submitted: _Submitted, running: _Running) -> None:
         task = submitted.task
-        files = [path for path in task.files if own_place(path) is None]  # every worker has mlfbuild's own
-        contents = {place_in_folder(path, task.root): read_bytes(path, "input") for path in files}
+        contents = contents_of(task)
         digests = {name: sha256(content) for name, content in contents.items()}
-        # ``bytes`` returns its argument: a task that the scheduler can repeat, which scattered data is not.
+        # ``bytes`` returns its argument: a task that the scheduler can repeat, which scattered data is not. It is sent
+        # again for another try, because a copy on a worker may be what was damaged.
         blobs = [
-            self._client.submit(bytes, contents[name], key=f"file-{digest}", pure=True)
+            self._client.submit(bytes, contents[name], key=f"file-{digest}-{submitted.tries}", pure=True)
             for name, digest in digests.items()
         ]
-        others = [address for address in self.workers() if address not in submitted.avoid]
+        # Not allow_other_workers: Dask would let a worker steal the task that has just failed on it.
+        only = frozenset(self._threads) - submitted.avoid if submitted.avoid else frozenset()
         future = self._client.submit(
             run_task,
             task.function,
@@ -221,40 +220,66 @@ class Farm:
             *blobs,
             key=f"{task.key}-{next(self._number)}",
             resources=dict(task.resources) or None,
-            workers=others if submitted.avoid and others else None,
+            workers=[*only] or None,
         )
-        running[future.key] = submitted
-        results.add(future)
+        running.add(replace(submitted, only=only), future, self._client)
 
-    def _outcome(self, future: Any, submitted: _Submitted) -> FarmResult | MlfError | _Submitted:
+    def _outcome(self, submitted: _Submitted, call: Future[Any]) -> FarmResult | MlfError | _Submitted:
         """Return the result of a task that has ended, or the task again if it is tried once more."""
         again = submitted.tries + 1 < _TRIES
         try:
-            worker, seconds, returned = future.result(timeout=_WAIT_SECONDS)
+            worker, seconds, returned = call.result()
         except distributed.KilledWorker as error:
+            self.check_workers()  # one that lacks mlfbuild dies of each task
             return _lost(submitted.task, f"workers died while it ran, the last at {error.last_worker.address}")
         except Exception as error:  # noqa: BLE001 - whatever Dask raises: cancelled by a restart, a connection that ended
-            if again and self._is_connected():
-                return _Submitted(submitted.task, submitted.tries + 1, submitted.avoid)
-            return _lost(submitted.task, f"{type(error).__name__}: {error}")
-        if isinstance(returned, StorageError) and again:
-            return _Submitted(submitted.task, submitted.tries + 1, submitted.avoid | {worker})
+            self._ask()
+            if not isinstance(error, (OSError, distributed.CancelledError)):
+                self.check_workers()
+            return submitted.again() if again else _lost(submitted.task, f"{type(error).__name__}: {first_line(error)}")
+        if isinstance(returned, str):
+            raise RuntimeError(f"{submitted.task.title} on worker {worker}:\n{returned}")  # a defect of mlfbuild
         if isinstance(returned, MlfError):
-            return returned
+            if isinstance(returned, StorageError) or returned.code == "farm-input-damaged":
+                return submitted.again(worker) if again else returned.within(f"worker {worker}")
+            return returned.within(f"worker {worker}") if returned.code == "farm-worker-differs" else returned
         damaged = [name for name, (digest, content) in returned.items() if sha256(content) != digest]
         if damaged and again:
-            return _Submitted(submitted.task, submitted.tries + 1, submitted.avoid | {worker})
+            return submitted.again(worker)
         if damaged:
-            return _lost(submitted.task, f"{listed(damaged)} from {worker} do not match their SHA-256")
+            return _lost(submitted.task, f"{listed(damaged)} from {worker} does not match its SHA-256")
         return FarmResult({name: content for name, (_, content) in returned.items()}, worker, seconds)
 
-    def _is_connected(self) -> bool:
-        """Wait for the scheduler, which may have been restarted, and for a worker; return whether both are there."""
-        try:
-            self._client.wait_for_workers(1, timeout=_WAIT_SECONDS)
-        except (OSError, TimeoutError, ValueError):
-            raise _unreachable(self._address, OSError("the connection was lost")) from None
-        return True
+
+class _Running:
+    """The tasks of a run that are submitted, and the keys of those that have ended."""
+
+    def __init__(self) -> None:
+        self.calls: dict[str, tuple[_Submitted, Future[Any]]] = {}
+        self.ended: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def add(self, submitted: _Submitted, future: Any, client: Any) -> None:
+        """Fetch the result of ``future`` when there is one.
+
+        Not by ``distributed.as_completed``, which never yields a future whose scheduler ends while it is fetched.
+        """
+
+        async def fetched() -> Any:
+            return await client.gather(future)
+
+        call = asyncio.run_coroutine_threadsafe(fetched(), client.loop.asyncio_loop)
+        self.calls[future.key] = submitted, call
+        call.add_done_callback(lambda _: self.ended.put(future.key))
+
+
+def _without_resource(task: FarmTask) -> ProcessFailedError:
+    name, count = next(iter(task.resources.items()), ("", 0))
+    return ProcessFailedError(
+        "farm-without-resource",
+        place=task.title,
+        reason=f"no worker of the farm offers {name}",
+        hint=f"start one beside the board with `dask worker ADDRESS --resources {name}={count}`",
+    )
 
 
 def _lost(task: FarmTask, reason: str) -> ProcessFailedError:

@@ -7,15 +7,17 @@ import importlib
 import shutil
 import tempfile
 import time
+import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mlfbuild import __version__
-from mlfbuild.core import MlfError, ProcessFailedError, find_tool, package_fingerprint, run, sha256, storage_error
-from mlfbuild.farm.paths import unpacked
+from mlfbuild.core import MlfError, ProcessFailedError, find_tool, package_fingerprint, read_bytes, run, sha256, storage_error
+from mlfbuild.farm.paths import own_place, packed, place_in_folder, unpacked
+from mlfbuild.farm.task import FarmTask
 
-Returned = tuple[str, float, "dict[str, tuple[str, bytes]] | MlfError"]
-"""Address of the worker, seconds, and output name -> (SHA-256, content) or the error of the task."""
+Returned = tuple[str, float, "dict[str, tuple[str, bytes]] | MlfError | str"]
+"""Address of the worker, seconds, and output name -> (SHA-256, content), the error of the task, or a traceback."""
 _SHOWN = 12
 """Digits of a hash in messages."""
 
@@ -45,7 +47,7 @@ def run_task(
     """Call ``function`` (``module:name``) with ``argument``, a value of ``packed``, beside ``files`` in a folder.
 
     ``files`` has a relative path and a SHA-256 for each of ``contents``. ``versions`` are those of the caller. An
-    ``MlfError`` is returned, because an exception would make Dask try again.
+    ``MlfError`` is returned, and the traceback of a defect; what is raised is a loss, and the task is tried again.
     """
     from distributed import get_worker
 
@@ -55,18 +57,26 @@ def run_task(
         check_versions(versions)
         folder = Path(tempfile.mkdtemp(prefix="mlfbuild-task-"))
         try:
-            _write_files(folder, files, contents)
-            module, _, name = function.partition(":")
-            call = getattr(importlib.import_module(module), name)
-            outputs = call(unpacked(argument, folder))
+            outputs = _called(function, argument, folder, files, contents)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
     except MlfError as error:
         return address, 0.0, error
     except OSError as error:
-        return address, 0.0, storage_error(Path(error.filename or tempfile.gettempdir()), error)
+        return address, 0.0, storage_error(Path(error.filename or _temporary()), error)
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - a defect, which another worker has as well
+        return address, 0.0, traceback.format_exc()
     seconds = round(time.monotonic() - begin, 3)
     return address, seconds, {name: (sha256(content), content) for name, content in outputs.items()}
+
+
+def _temporary() -> str:
+    try:
+        return tempfile.gettempdir()
+    except OSError:  # no file could be written to any folder for temporary files
+        return "/tmp"  # noqa: S108 - a name in a message
 
 
 def check_versions(versions: Mapping[str, str]) -> None:
@@ -76,10 +86,38 @@ def check_versions(versions: Mapping[str, str]) -> None:
         if here[name] != wanted:
             raise ProcessFailedError(
                 "farm-worker-differs",
-                place="farm",
-                reason=f"a worker has {name} {here[name]}, this machine {wanted}",
+                reason=f"has {name} {here[name]}, this machine {wanted}",
                 hint="install the same version on all workers, and start them again",
             )
+
+
+def contents_of(task: FarmTask) -> dict[str, bytes]:
+    """Return place on the worker -> content of each file that ``task`` reads, without mlfbuild's own.
+
+    Raises ``InputFileError``.
+    """
+    return {
+        place_in_folder(path, task.root): read_bytes(path, "input") for path in task.files if own_place(path) is None
+    }
+
+
+def run_here(task: FarmTask, folder: Path) -> Mapping[str, bytes]:
+    """Run ``task`` in this process as a worker would, with its files in ``folder``; return its outputs.
+
+    Raises the errors of the task.
+    """
+    contents = contents_of(task)
+    files = [(name, sha256(content)) for name, content in contents.items()]
+    return _called(task.function, packed(task.argument, task.root), folder, files, [*contents.values()])
+
+
+def _called(
+    function: str, argument: bytes, folder: Path, files: Sequence[tuple[str, str]], contents: Sequence[bytes]
+) -> Mapping[str, bytes]:
+    _write_files(folder, files, contents)
+    module, _, name = function.partition(":")
+    outputs: Mapping[str, bytes] = getattr(importlib.import_module(module), name)(unpacked(argument, folder))
+    return outputs
 
 
 def _write_files(folder: Path, files: Sequence[tuple[str, str]], contents: Sequence[bytes]) -> None:
@@ -87,8 +125,8 @@ def _write_files(folder: Path, files: Sequence[tuple[str, str]], contents: Seque
         if sha256(content) != digest:
             raise ProcessFailedError(
                 "farm-input-damaged",
-                place="farm",
-                reason=f"{name} arrived with another SHA-256 than {digest[:_SHOWN]}",
+                place=name,
+                reason=f"arrived with another SHA-256 than {digest[:_SHOWN]}",
                 hint="run the command again",
             )
         path = folder / name

@@ -112,20 +112,15 @@ def compile_once(
     if made is None:
         made = least_ram(stale)
         stale.remove(made)
-        records[made.archive] = _restored(made, action, notify) or _compiled(made, action, notify)
+        records[made.archive] = restore_archive(made, action, notify) or _compiled(made, action, notify)
     for job in stale:
         copy_archive(made.archive, job.archive)
         records[job.archive] = record_made(job, action, COPIED)
     return records
 
 
-def restore_archive(job: CompileJob, notify: Notify = lambda _: None) -> ActionRecord | None:
-    """Take the job's archive from the cache, if it is there; raises as ``compile_action``."""
-    return _restored(job, compile_action(job), notify)
-
-
-def _restored(job: CompileJob, action: Action, notify: Notify) -> ActionRecord | None:
-    """Take the job's archive from the cache, if it may be and is there."""
+def restore_archive(job: CompileJob, action: Action, notify: Notify) -> ActionRecord | None:
+    """Take the archive that ``action`` makes from the cache; return how it was made, ``None`` if it is not there."""
     cache = _cache_of(job, notify)
     found = None if cache is None else cache.fetch(action.key)
     if found is None or {*found.outputs} != {ARCHIVE}:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import contextlib
+import itertools
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mlfbuild.core import MlfError
-from mlfbuild.farm import FarmSettings, FarmTask, open_farm, program_versions
+from mlfbuild.core import CheckFailedError, MlfError, listed
+from mlfbuild.farm import FarmResult, FarmSettings, FarmTask, open_farm, program_versions, run_here
 from mlfbuild.jobs.actions import ActionRecord
 from mlfbuild.jobs.configure_time import SharedArchive
-from mlfbuild.jobs.locks import trees_locked
+from mlfbuild.jobs.locks import Notify, trees_locked
 from mlfbuild.jobs.model_builds import (
     archive_is_known,
     compile_action,
@@ -26,61 +29,91 @@ from mlfbuild.jobs.travel import can_travel, compile_task
 from mlfbuild.targets import GCC, compiler_program, cpu_of_toolchain
 
 
-def make_on_farm(settings: FarmSettings, groups: Sequence[SharedArchive], watch: Progress) -> list[SharedArchive]:
-    """Compile on a farm one archive for each of ``groups`` whose job can travel and that is nowhere yet.
+def make_on_farm(
+    settings: FarmSettings, groups: Sequence[SharedArchive], watch: Progress, notify: Notify, recheck: int = 0
+) -> list[SharedArchive]:
+    """Compile on a farm one archive for each of ``groups`` whose job can travel, and that is neither here nor cached.
 
-    What the cache has is taken from there. Return the groups with what was made; archives are written with their
-    records, so that a build then finds them up to date. Raises as ``open_farm``, and the first error in the order of
-    the groups, after all tasks have ended; archives that were made stay.
+    Return the groups with what was made; archives are written with their records, so that a build then finds them up to
+    date. ``recheck`` of the results, those with the smallest keys, are also made here and compared before they are
+    kept. Raises the first error in the order of the groups, after all tasks have ended; archives that were made stay.
     """
-    made: dict[int, ActionRecord] = {}
-    tasks: dict[str, int] = {}
-    chosen = [least_ram(group.jobs) for group in groups]
-    for number, (job, group) in enumerate(zip(chosen, groups, strict=True)):
-        if can_travel(job) and not archive_is_known(group.jobs, group.lenders):
-            record = _restored(job)
-            if record is None:
-                tasks[compile_action(job).key] = number
-            else:
-                made[number] = record
-    if tasks:
-        made |= _compiled(settings, {key: (number, chosen[number]) for key, number in tasks.items()}, watch)
-    return [
-        replace(group, made={job.archive: made[number]} if number in made else {})
-        for number, (job, group) in enumerate(zip(chosen, groups, strict=True))
-    ]
+    work = _FarmWork(groups, watch, notify)
+    waiting = work.tasks()
+    if recheck:
+        waiting = iter([*waiting])  # all keys must be known to choose the smallest
+    first = next(waiting, None)
+    if first is not None:  # what the cache has needs no cluster
+        chosen = {*sorted(work.jobs)[:recheck]}
+        with open_farm(settings, program_versions([])) as farm:
+            for task, result in farm.run(work.started(itertools.chain([first], waiting))):
+                work.end(task, result, task.key in chosen)
+    raise_first(work.errors, watch)
+    return [replace(group, made=work.made.get(number, {})) for number, group in enumerate(groups)]
 
 
-def _restored(job: CompileJob) -> ActionRecord | None:
-    with trees_locked([job]):
-        return restore_archive(job)
+class _FarmWork:
+    """What is made of ``groups``: records of archives and errors by the number of the group."""
 
+    def __init__(self, groups: Sequence[SharedArchive], watch: Progress, notify: Notify) -> None:
+        self.jobs: dict[str, tuple[int, CompileJob]] = {}
+        """The key of a task -> its group and job."""
+        self.made: dict[int, dict[Path, ActionRecord]] = {}
+        self.errors: dict[int, MlfError] = {}
+        self._groups, self._watch, self._notify = groups, watch, notify
 
-def _compiled(
-    settings: FarmSettings, jobs: Mapping[str, tuple[int, CompileJob]], watch: Progress
-) -> dict[int, ActionRecord]:
-    """Compile ``jobs``, by the key of their action, on the farm; return how each was made, by its number."""
-    watch.expect(len(jobs))
+    def tasks(self) -> Iterator[FarmTask]:
+        """Yield the tasks of archives that are neither here nor in the cache, from which the others are taken."""
+        for number, group in enumerate(self._groups):
+            job = least_ram(group.jobs)
+            with contextlib.suppress(MlfError):  # building the group reports it
+                if not can_travel(job) or archive_is_known(group.jobs, group.lenders):
+                    continue
+                action = compile_action(job)
+                with trees_locked([job]):
+                    record = restore_archive(job, action, self._notify)
+                if record is not None:
+                    self.made[number] = {job.archive: record}
+                elif action.key not in self.jobs:  # a copy of a model file has the same, and takes it from the cache
+                    self.jobs[action.key] = number, job
+                    yield compile_task(job, action)
 
-    def sent() -> Iterator[FarmTask]:
-        for _, job in jobs.values():
-            watch.start(_shown(job))
-            yield compile_task(job, compile_action(job))
+    def started(self, tasks: Iterable[FarmTask]) -> Iterator[FarmTask]:
+        """Yield ``tasks``, and report that they start."""
+        for task in tasks:
+            self._watch.expect(1)
+            self._watch.start(_shown(self.jobs[task.key][1]))
+            yield task
 
-    made: dict[int, ActionRecord] = {}
-    errors: dict[int, MlfError] = {}
-    with open_farm(settings, program_versions([])) as farm:
-        for task, result in farm.run(sent()):
-            number, job = jobs[task.key]
+    def end(self, task: FarmTask, result: FarmResult | MlfError, recheck: bool) -> None:
+        """Keep the result of ``task``, after it was made here again if ``recheck`` is set."""
+        number, job = self.jobs[task.key]
+        try:
             if isinstance(result, MlfError):
-                errors[number] = result
-                watch.fail(_shown(job))
-                continue
+                raise result
+            if recheck:
+                _compare(task, result)
             with trees_locked([job]):
-                made[number] = keep_archive(job, compile_action(job), result)
-            watch.finish(_shown(job), f"compiled on {result.worker}")
-    raise_first(errors, watch)
-    return made
+                self.made[number] = {job.archive: keep_archive(job, compile_action(job), result, self._notify)}
+        except MlfError as error:
+            self.errors[number] = error
+            self._watch.fail(_shown(job))
+        else:
+            self._watch.finish(_shown(job), f"compiled on {result.worker}")
+
+
+def _compare(task: FarmTask, result: FarmResult) -> None:
+    """Raise ``CheckFailedError`` if ``task``, run here, has other outputs than the ``result`` of a worker."""
+    with tempfile.TemporaryDirectory(prefix="mlfbuild-recheck-") as name:
+        here = run_here(task, Path(name))
+    other = [name for name in sorted({*here, *result.outputs}) if here.get(name) != result.outputs.get(name)]
+    if other:
+        raise CheckFailedError(
+            "farm-result-differs",
+            place=task.title,
+            reason=f"{listed(other)} of worker {result.worker} differs from what this machine makes, and is not kept",
+            hint="stop that worker, and build what it made again",
+        )
 
 
 def _shown(job: CompileJob) -> Task:

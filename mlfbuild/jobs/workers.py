@@ -208,6 +208,8 @@ def map_in_workers(
         raise _worker_died() from None
     except KeyboardInterrupt:
         _end_workers()
+        # The executor sets the error of those that are left; Python 3.11 prints a traceback if one was cancelled.
+        futures = []
         raise
     finally:
         for future in futures:

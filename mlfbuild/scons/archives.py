@@ -173,7 +173,7 @@ def _compile(target: list[Any], source: list[Any], env: Any, begin: Begin) -> No
 def _restored(job: jobs.CompileJob) -> str:
     """Take the archive from the cache, if it is there; return which cache it is from."""
     with jobs.trees_locked([job]):
-        record = jobs.restore_archive(job, lambda text: show(f"note: {text}"))
+        record = jobs.restore_archive(job, jobs.compile_action(job), lambda text: show(f"note: {text}"))
     if record is None:
         return ""
     _show_notes(job, jobs.compiled_of(job).notes)

@@ -117,12 +117,14 @@ def build_project(
     progress: Progress | None = None,
     locked: Project | None = None,
     toolchains: bool = True,
+    recheck: int = 0,
 ) -> BuildReport:
     """Compile and unpack models that are out of date, ``jobs`` in parallel, then build ``firmware``.
 
     Nothing is built for ``lenders``, but an archive that an earlier build made for one of them is copied instead of
     compiled again. With ``locked``, build what the lock file of that project lists: raise ``DriftError`` if models,
-    archives or (if ``toolchains``) toolchains differ from it.
+    archives or (if ``toolchains``) toolchains differ from it. ``recheck`` of the archives that a farm compiles are also
+    compiled here and compared: raise ``CheckFailedError`` if one differs.
 
     The usual call builds a part of a project and lets all other targets lend their archives::
 
@@ -138,7 +140,7 @@ def build_project(
 
         targets = freeze(locked, targets, lenders=lenders, jobs=jobs, progress=watch, toolchains=toolchains)
     watch.expect(sum(len(target.models) for target in targets) + len(firmware))
-    models = _build_models(targets, lenders, jobs, watch)
+    models = _build_models(targets, lenders, jobs, watch, recheck)
     for target in targets:
         _finish(target, watch)
     images = [image for job in firmware if (image := _build_image(job, jobs, watch)) is not None]
@@ -187,6 +189,7 @@ def _build_models(
     lenders: Sequence[TargetJob],
     jobs: int,
     watch: Progress,
+    recheck: int,
 ) -> tuple[ModelResult, ...]:
     groups = shared_archives((job for target in targets for job in target.models), lenders)
     order = {group.jobs[0].archive: number for number, group in enumerate(groups)}
@@ -209,10 +212,7 @@ def _build_models(
         (current if _is_current(group) else stale).append(group)
     where = stale[0].jobs[0].jobs if stale else JobsKeys()
     if where.engine == DASK:
-        from mlfbuild.farm import FarmSettings  # few projects have a farm
-        from mlfbuild.jobs import make_on_farm
-
-        stale = make_on_farm(FarmSettings(where.address, jobs), stale, watch)
+        stale = _compiled_on_farm(where.address, stale, jobs, watch, recheck)
     # What a farm has compiled was shown as such.
     tasks = {
         job.archive: Task("unpack" if _is_from_farm(group) else "compile", job.title, job.target, model=job.model)
@@ -240,6 +240,17 @@ def _build_models(
             results[result.job.archive] = result
     raise_first(errors, watch)
     return tuple(results[job.archive] for target in targets for job in target.models)
+
+
+def _compiled_on_farm(
+    address: str, groups: list[SharedArchive], jobs: int, watch: Progress, recheck: int
+) -> list[SharedArchive]:
+    from mlfbuild.farm import FarmSettings
+    from mlfbuild.jobs import make_on_farm
+
+    first = _model_task(groups[0].jobs[0])
+    notify = functools.partial(watch.output, first)
+    return make_on_farm(FarmSettings(address, jobs), groups, watch, lambda text: notify(_NOTICE + text), recheck)
 
 
 def _is_current(group: SharedArchive) -> bool:
