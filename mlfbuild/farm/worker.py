@@ -12,7 +12,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mlfbuild import __version__
-from mlfbuild.core import MlfError, ProcessFailedError, find_tool, package_fingerprint, read_bytes, run, sha256, storage_error
+from mlfbuild.core import (
+    MlfError,
+    ProcessFailedError,
+    find_tool,
+    package_fingerprint,
+    read_bytes,
+    run,
+    sha256,
+    storage_error,
+)
 from mlfbuild.farm.paths import own_place, packed, place_in_folder, unpacked
 from mlfbuild.farm.task import FarmTask
 

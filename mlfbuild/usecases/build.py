@@ -248,7 +248,8 @@ def _compiled_on_farm(
     from mlfbuild.farm import FarmSettings
     from mlfbuild.jobs import make_on_farm
 
-    first = _model_task(groups[0].jobs[0])
+    job = groups[0].jobs[0]
+    first = Task("compile", job.title, job.target, model=job.model)
     notify = functools.partial(watch.output, first)
     return make_on_farm(FarmSettings(address, jobs), groups, watch, lambda text: notify(_NOTICE + text), recheck)
 
