@@ -27,6 +27,7 @@ from typing import BinaryIO
 
 from mlfbuild.core.errors import InputFileError, StorageError
 
+_DEVICES = Path("/dev")
 _RANDOM_BYTES = 6
 """Random part of the name of a temporary file."""
 _LFS = b"version https://git-lfs.github.com/spec/"
@@ -194,9 +195,13 @@ def make_once(path: Path, make: Callable[[Path], Path]) -> Path:
 def write_atomic(path: Path, data: bytes | Iterable[bytes]) -> None:
     """Write ``data``, whole or in parts, to ``path``: readers see the old or the new content. The mode is 644.
 
-    The parent folder is created. Raises ``StorageError``, or the errors of the iterable, without leaving a temporary
-    file.
+    The parent folder is created. A device, a pipe, or what stands in /dev for one, is written into and stays. Raises
+    ``StorageError``, or the errors of the iterable, without leaving a temporary file.
     """
+    if path.absolute().parent == _DEVICES or (path.exists() and not path.is_file() and not path.is_dir()):
+        # A file that takes the place of /dev/null, as root can, breaks the whole machine.
+        _write_into(path, data)
+        return
     make_folder(path.parent)
     # The name is chosen before the file exists, so that the file is removed whenever Ctrl-C interrupts.
     temporary = path.with_name(f".{path.name}.{os.urandom(_RANDOM_BYTES).hex()}.tmp")
@@ -212,6 +217,14 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes]) -> None:
         if isinstance(error, OSError):
             raise storage_error(path, error) from None
         raise
+
+
+def _write_into(path: Path, data: bytes | Iterable[bytes]) -> None:
+    try:
+        with path.open("wb") as file:
+            file.writelines([data] if isinstance(data, bytes) else data)
+    except OSError as error:
+        raise storage_error(path, error) from None
 
 
 def abandoned(path: Path) -> list[Path]:

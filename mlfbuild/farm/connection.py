@@ -66,7 +66,8 @@ def _local_cluster(workers: int) -> Any:
                 return distributed.LocalCluster(
                     n_workers=workers,
                     threads_per_worker=1,
-                    dashboard_address=None,
+                    dashboard_address=":0",  # None is the port of another cluster on this machine
+                    scheduler_kwargs={"dashboard": False},
                     memory_limit=0,
                     silence_logs=logging.CRITICAL,
                 )
