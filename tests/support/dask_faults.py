@@ -51,13 +51,13 @@ _compile = getattr(travel.compile_here, "original", travel.compile_here)
 _run = getattr(tasks.run_task, "original", tasks.run_task)
 
 
-def _compile_here(job: Any, folder: Path) -> dict[str, bytes]:
+def _compile_here(job: Any) -> dict[str, bytes]:
     _die("compile")
     if _FAULT == "hold":
         _mark("hold")
         while not _gone():
             time.sleep(0.05)
-    made = _compile(job, folder)
+    made = _compile(job)
     _mark("compiled")
     return {name: content[:-1] + b"x" for name, content in made.items()} if _FAULT == "lie" else made
 
