@@ -163,7 +163,7 @@ def test_damaged_content(cluster: DaskCluster, project: FarmProject, expected: d
     if fault == "damage":
         assert f"archive.tar from {cluster.address_of('bad')} does not match its SHA-256" in err
     else:
-        assert f"worker {cluster.address_of('bad')}: m0.tflite: arrived with another SHA-256 than " in err
+        assert f"worker {cluster.address_of('bad')}: project/m0.tflite: arrived with another SHA-256 than " in err
     assert project.archives() == set()
     cluster.worker("good")
     assert {*project.build().check().workers.values()} == {cluster.address_of("good")}
