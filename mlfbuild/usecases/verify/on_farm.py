@@ -16,7 +16,7 @@ from mlfbuild import verify
 from mlfbuild.cache import ResultCache, shared_cache
 from mlfbuild.core import MlfError, read_bytes, sha256
 from mlfbuild.farm import FarmResult, FarmSettings, FarmTask, open_farm, program_versions
-from mlfbuild.jobs import Action, Progress, Task, board_resource, programs_of, tree_files
+from mlfbuild.jobs import Action, Progress, Task, board_resource, programs_of, read_files, tree_files
 from mlfbuild.usecases.verify.jobs import VerifyJob
 
 REPORT = "report.json"
@@ -76,7 +76,8 @@ def _task(job: VerifyJob, action: Action, root: Path) -> FarmTask:
         function="mlfbuild.usecases.verify.verifying:verify_here",
         argument=job,
         root=root,
-        files=[job.vectors, *tree_files(job.model, job.target)],
+        # The model file is only read if an output is wrong, to look for the operator.
+        files=[job.vectors, *tree_files(job.model, job.target), *read_files(job.model)],
         resources=board_resource(job.target),
     )
 
