@@ -37,7 +37,8 @@ class JobsKeys(Keys):
     engine: Annotated[str, one_of("engine", (HERE, DASK))] = HERE
     """here: processes on this machine; dask: a cluster of Dask."""
     scheduler: Annotated[str, Rule(_address, {"pattern": f"^{_ADDRESS}$"})] = ""
-    """Address of Dask's scheduler: tcp://farm:8786. Default: a cluster on this machine."""
+    """Address of Dask's scheduler: tcp://farm:8786. Default: DASK_SCHEDULER_ADDRESS, else a cluster on this machine for
+    `mlfbuild`, and no cluster for SCons and CMake."""
 
     @property
     def address(self) -> str:
