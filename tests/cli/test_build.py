@@ -18,10 +18,8 @@ from support.tvm_archives import tvm_files
 def test_a_second_build_changes_nothing(folder: Folder) -> None:
     first = folder.run("build", status=0)
     assert first.out.splitlines() == [
-        "alpha for pc: build/mlf/pc/alpha",
-        "beta for pc: build/mlf/pc/beta",
-        "app for pc: build/pc/app/app",
-    ]
+        "alpha for pc: build/mlf/pc/alpha", "beta for pc: build/mlf/pc/beta", "app for pc: build/pc/app/app",
+    ]  # fmt: skip
     assert "compile alpha for pc: compiled, " in first.err
     times = {path: (folder.root / path).stat().st_mtime_ns for path in folder.files() if "/mlf/" in path}
     second = folder.run("build", "-v")

@@ -55,17 +55,9 @@ _GENERATED = re.compile(r"^Generated from .*; edit the code, not this page\.$", 
 _KEY = re.compile(r"(?P<line>.*?)(?P<begins> \.\.\.)?(?: \[(?P<number>\d+)\])?")
 _PAGE_WORDS = {"project": str, "blocks": dict}
 _BLOCK_WORDS = {
-    "skip": str,
-    "file": str,
-    "merge": bool,
-    "before": str,
-    "run": str,
-    "status": int,
-    "wrapped": bool,
-    "inside": str,
-    "plain": bool,
-    "with": str,
-}
+    "skip": str, "file": str, "merge": bool, "before": str, "run": str, "status": int, "wrapped": bool, "inside": str,
+    "plain": bool, "with": str,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,8 @@ from mlfbuild.report.sbom.requirements import reached, read_dependencies, read_t
 
 KERNELS = {
     "a.h": b'#include "b.h"\n#include <stdint.h>\n',
-    "b.h": b'  #  include "a.h"\n#ifdef __ARM_FEATURE_MVE\n#include "c.h"\n#endif\n',
-    "c.h": b"",
-    "d.h": b"",
-}
+    "b.h": b'  #  include "a.h"\n#ifdef __ARM_FEATURE_MVE\n#include "c.h"\n#endif\n', "c.h": b"", "d.h": b"",
+}  # fmt: skip
 
 
 def test_kernels_reached_from_the_code() -> None:
