@@ -249,10 +249,7 @@ def test_files_of_several_modules_are_assigned_by_name() -> None:
     }  # fmt: skip
     library = read_files(files, "a.tar")
     names = {module.name: [file.path.name for file in module.codegen] for module in library.modules}
-    assert names == {
-        "add": ["npu.h", "add_lib0.c", "add_lib1.c"],
-        "other": ["npu.h", "tvmgen_other.h", "other_lib0.c"],
-    }
+    assert names == {"add": ["npu.h", "add_lib0.c", "add_lib1.c"], "other": ["npu.h", "tvmgen_other.h", "other_lib0.c"]}
     assert [str(file.path) for file in library.other_files] == ["codegen/host/NOTICE"]
     assert read_files(archive_files(library), "a.tar") == library
 

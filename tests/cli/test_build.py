@@ -120,10 +120,7 @@ def test_a_build_prints_what_it_takes_of_the_part_and_notes_last(folder: Folder)
     rows = [line for line in lines if line.startswith("  ")]
     assert [
         row.rpartition("  ")[2].partition("of ")[2] for row in rows if row.startswith("  alpha") or "beta" in row
-    ] == [
-        "stm32l4r5 (640 KiB), 2 % of the budget (1 KiB)",
-        "stm32l4r5 (640 KiB)",
-    ]
+    ] == ["stm32l4r5 (640 KiB), 2 % of the budget (1 KiB)", "stm32l4r5 (640 KiB)"]
     assert "memory: smallest has no effect" in lines[-1]
     assert "  alpha" not in folder.run("build").err, "nothing was built"
     (folder.root / "build/mlf/pc/alpha.tar").unlink()

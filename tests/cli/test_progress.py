@@ -133,10 +133,7 @@ def test_up_to_date_build_prints_one_line(folder: Folder) -> None:
     assert folder.run("build", "-q").err == ""
 
 
-@pytest.mark.parametrize(
-    ("arguments", "environment"),
-    [((), {"TERM": "dumb"}), ((), {"CI": "true"}), (("-q",), {})],
-)
+@pytest.mark.parametrize(("arguments", "environment"), [((), {"TERM": "dumb"}), ((), {"CI": "true"}), (("-q",), {})])
 def test_no_moving_rows_without_a_terminal(
     folder: Folder, arguments: tuple[str, ...], environment: dict[str, str]
 ) -> None:

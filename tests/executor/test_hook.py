@@ -239,12 +239,7 @@ AOT = "archive-for-aot-executor"
 
 @pytest.mark.parametrize(
     ("archive", "code"),
-    [
-        ("add-aotc", AOT),
-        ("add-aotp", AOT),
-        ("conv-usmp_external", AOT),
-        ("operator-add", "operator-without-hook"),
-    ],
+    [("add-aotc", AOT), ("add-aotp", AOT), ("conv-usmp_external", AOT), ("operator-add", "operator-without-hook")],
 )
 def test_archives_that_cannot_run_a_hook_are_rejected(shared: Path, archive: str, code: str) -> None:
     with raises(UsageError, code, at="net: options.hook"):

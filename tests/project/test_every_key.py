@@ -93,9 +93,7 @@ OF_FIRMWARE: Mapping[str, Any] = {
     "models": [],
     "targets": ["other"],
 }
-READ_BY = {
-    "license": "usecases/sbom.py",
-}
+READ_BY = {"license": "usecases/sbom.py"}
 """The modules that read keys which are in no job."""
 
 

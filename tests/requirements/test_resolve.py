@@ -206,10 +206,7 @@ def test_unsatisfying_versions_are_refused(requirement: Requirement, provider: P
 @pytest.mark.parametrize("provided", [(), (provider("v7.0.0"),), (provider("v1"),)])
 def test_archives_that_require_different_versions_are_refused(provided: tuple[Provider, ...]) -> None:
     found = problem(declared("vww (b.tar)"), recognised("kws (a.tar)"), providers=provided)
-    assert (found.code, found.place) == (
-        "requirement-two-versions",
-        WHERE if provided else "dependency cmsis-nn",
-    )
+    assert (found.code, found.place) == ("requirement-two-versions", WHERE if provided else "dependency cmsis-nn")
     assert all(word in found.reason for word in ("vww (b.tar)", "v7.0.0", "kws (a.tar)", "v4.1.0"))
 
 

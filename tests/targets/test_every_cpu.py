@@ -154,11 +154,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for index, row in enumerate(ON_BOARDS)
 ])  # fmt: skip
 def test_a_network_is_right_on_the_board(
-    project: Path,
-    tool: Callable[..., str],
-    newest_clang: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
-    index: int,
+    project: Path, tool: Callable[..., str], newest_clang: dict[str, str], monkeypatch: pytest.MonkeyPatch, index: int
 ) -> None:
     cpu, board, compiler = ON_BOARDS[index]
     tool(compiler_program(CPUS[cpu], GCC), "cmake", "ninja", BOARDS[board].emulator)

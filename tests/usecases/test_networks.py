@@ -32,10 +32,7 @@ def test_every_vector_on_the_board(
     shared: Path, tool: Callable[..., str], tmp_path: Path, model: str, cpu: str
 ) -> None:
     tool("arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm")
-    files = {
-        "source": str(shared / "models" / f"{model}.tflite"),
-        "vectors": str(shared / "golden" / f"{model}.npz"),
-    }
+    files = {"source": str(shared / "models" / f"{model}.tflite"), "vectors": str(shared / "golden" / f"{model}.npz")}
     target = {"cpu": cpu, "board": BOARDS[cpu]}
     project = tmp_path / "mlfbuild.yml"
     project.write_text(json.dumps({"mlfbuild": 1, "targets": {"board": target}, "models": {model: files}}))

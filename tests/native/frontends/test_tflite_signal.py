@@ -206,10 +206,7 @@ def test_energies_outside_the_range_are_0() -> None:
     np.testing.assert_array_equal(run_many_on_host([(library, library.modules[0], (values,))])[0][0], expected)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "cpu"),
-    [("int16", "cortex-m3"), ("int16", "cortex-m4"), ("int32", "cortex-m4")],
-)
+@pytest.mark.parametrize(("dtype", "cpu"), [("int16", "cortex-m3"), ("int16", "cortex-m4"), ("int32", "cortex-m4")])
 def test_fourier_transforms_of_the_lengths_of_audio(dtype: str, cpu: str) -> None:
     """A square wave at full scale overflows the sums of integers, which wrap around."""
     lengths, jobs, expected = (20, 480), [], []

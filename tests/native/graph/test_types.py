@@ -40,14 +40,7 @@ def test_quantisation_of_one_and_of_many_scales() -> None:
 
 @pytest.mark.parametrize(
     ("scales", "zero_points"),
-    [
-        ((), ()),
-        ((1.0, 2.0), (0,)),
-        ((0.0,), (0,)),
-        ((-1.0,), (0,)),
-        ((float("nan"),), (0,)),
-        ((float("inf"),), (0,)),
-    ],
+    [((), ()), ((1.0, 2.0), (0,)), ((0.0,), (0,)), ((-1.0,), (0,)), ((float("nan"),), (0,)), ((float("inf"),), (0,))],
 )
 def test_wrong_quantisation_is_refused(scales: tuple[float, ...], zero_points: tuple[int, ...]) -> None:
     with pytest.raises(GraphError) as caught:
