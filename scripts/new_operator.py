@@ -363,6 +363,7 @@ def main() -> None:
         _refuse(f"{error.filename} exists already")
     generate.write_operators()
     generate.write_onnx_operators()
+    generate.write_faces()
     files = [str(path.relative_to(generate.ROOT)) for path in (*by_hand, test)]
     sys.stdout.write("complete {}\ncomplete {}\nthen run pytest {} and make generate\n".format(*files))
 

@@ -21,7 +21,6 @@ from lzma import LZMAError
 from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from mlfbuild import __version__
 from mlfbuild.archive.tar import MAX_INFLATED, MAX_MEMBERS, Paths, members, name_fault, plain_path
@@ -285,6 +284,9 @@ def _download(url: str, digest: str, folder: Path, on_progress: OnProgress) -> N
     )
     try:
         if url.lower().startswith("file:"):
+            # It loads http.client and email, which builds with nothing to do never need.
+            from urllib.request import url2pathname
+
             local = Path(url2pathname(urlsplit(url).path))
             if not local.is_file():
                 raise _failed(url, "no such file")

@@ -28,11 +28,9 @@ TESTS = Path(__file__).parents[1]
 HERE = "archive/test_checklist.py"
 
 CHECKLIST: Mapping[str, tuple[str, ...]] = {
-    "test_export_operator_model_library_format": (
-        f"{HERE}::test_an_operator_of_tvm",
-        "archive/test_versions.py::test_an_operator_of_each_version",
-        "library/test_metadata.py::test_operator_is_one_line_in_order_of_tvm",
-    ),
+    "test_export_operator_model_library_format": (f"{HERE}::test_an_operator_of_tvm",
+     "archive/test_versions.py::test_an_operator_of_each_version",
+     "library/test_metadata.py::test_operator_is_one_line_in_order_of_tvm"),
     "test_export_multiple_operator_model_library_format": (
         "archive/test_convert.py::test_operator_with_other_modules_is_refused",
         "archive/test_merge.py::test_operator_is_refused",
@@ -44,49 +42,33 @@ CHECKLIST: Mapping[str, tuple[str, ...]] = {
         "archive/test_versions.py::test_a_model_of_each_version",
         "library/test_params.py::test_loads_the_bytes_that_tvm_saves",
     ),
-    "test_export_model_library_format_llvm": (
-        f"{HERE}::test_a_model_of_tvm_in_objects",
-        "c_analysis/test_symbols.py::test_objects_of_tvm_agree_with_nm",
-    ),
-    "test_export_model_library_format_workspace": (
-        f"{HERE}::test_memory_of_a_convolution",
-        "archive/test_validate.py::test_sizes_of_storage_that_tvm_got_wrong",
-    ),
+    "test_export_model_library_format_llvm": (f"{HERE}::test_a_model_of_tvm_in_objects",
+     "c_analysis/test_symbols.py::test_objects_of_tvm_agree_with_nm"),
+    "test_export_model_library_format_workspace": (f"{HERE}::test_memory_of_a_convolution",
+     "archive/test_validate.py::test_sizes_of_storage_that_tvm_got_wrong"),
     "test_export_non_dso_exportable": ("archive/test_versions.py::test_unsupported_archives_are_refused",),
-    "test_export_byoc_c_module": (
-        f"{HERE}::test_code_of_another_code_generator",
-        "archive/test_tar.py::test_names_modes_and_owners_equal_those_of_tvm",
-    ),
-    "test_multiple_relay_modules_same_module_name": (
-        f"{HERE}::test_modules_with_the_same_name_are_refused",
-        "archive/test_merge.py::test_same_archive_twice_is_refused",
-        "archive/test_merge.py::test_module_names_that_differ_only_in_case_are_refused",
-    ),
-    "test_multiple_relay_modules_graph": (
-        f"{HERE}::test_two_graphs_in_one_archive",
-        "archive/test_merge.py::test_each_pair_merges_or_is_refused",
-    ),
-    "test_multiple_relay_modules_c": (
-        f"{HERE}::test_two_modules_with_the_c_interface",
-        "archive/test_merge.py::test_equal_runtime_folders_are_merged",
-    ),
+    "test_export_byoc_c_module": (f"{HERE}::test_code_of_another_code_generator",
+     "archive/test_tar.py::test_names_modes_and_owners_equal_those_of_tvm"),
+    "test_multiple_relay_modules_same_module_name": (f"{HERE}::test_modules_with_the_same_name_are_refused",
+     "archive/test_merge.py::test_same_archive_twice_is_refused",
+     "archive/test_merge.py::test_module_names_that_differ_only_in_case_are_refused"),
+    "test_multiple_relay_modules_graph": (f"{HERE}::test_two_graphs_in_one_archive",
+     "archive/test_merge.py::test_each_pair_merges_or_is_refused"),
+    "test_multiple_relay_modules_c": (f"{HERE}::test_two_modules_with_the_c_interface",
+     "archive/test_merge.py::test_equal_runtime_folders_are_merged"),
     "test_multiple_relay_modules_aot_graph": (f"{HERE}::test_modules_of_two_executors",),
-    "test_output_name_single / _many": (
-        f"{HERE}::test_outputs_are_named_and_flat",
-        "archive/test_interface.py::test_signature_of_every_tvm_archive",
-        "archive/test_interface.py::test_many_outputs_are_sorted_as_numbers",
-    ),
-    "test_template_files": (
-        f"{HERE}::test_both_templates_are_kept",
-        "archive/test_versions.py::test_files_with_unknown_paths_are_kept",
-    ),
+    "test_output_name_single / _many": (f"{HERE}::test_outputs_are_named_and_flat",
+     "archive/test_interface.py::test_signature_of_every_tvm_archive",
+     "archive/test_interface.py::test_many_outputs_are_sorted_as_numbers"),
+    "test_template_files": (f"{HERE}::test_both_templates_are_kept",
+     "archive/test_versions.py::test_files_with_unknown_paths_are_kept"),
     "(history) test_export_model": (
         "archive/test_versions.py::test_a_model_of_each_version",
         "archive/test_versions.py::test_targets_by_device_are_in_device_order",
         "archive/test_convert.py::test_paths_of_files_in_each_version",
         "library/test_metadata.py::test_table_of_versions",
     ),
-}
+}  # fmt: skip
 
 
 def test_every_test_of_tvm_has_existing_counterparts() -> None:

@@ -20,12 +20,8 @@ from support.libraries import native_library
 from support.project_api_client import LocalClient
 
 FACTS: dict[str, Fact] = {
-    "board": "mps3-an547",
-    "project_type": "example_project",
-    "retries": 3,
-    "gain": 0.5,
-    "fpu": True,
-}
+    "board": "mps3-an547", "project_type": "example_project", "retries": 3, "gain": 0.5, "fpu": True,
+}  # fmt: skip
 
 
 def recorded(facts: dict[str, Fact]) -> Library:

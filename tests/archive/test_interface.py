@@ -121,8 +121,7 @@ def test_places_of_one_archive_agree(shared: Path) -> None:
     relay = relay_signature(text_of(found.source_text))
     assert entry == Signature(None, None, 3)
     assert metadata_signature(found) == Signature(
-        (Argument("a", "uint8", (1, 2)), Argument("b", "float32", (1, 2))),
-        (Argument("output0", "float32", (1, 2)),),
+        (Argument("a", "uint8", (1, 2)), Argument("b", "float32", (1, 2))), (Argument("output0", "float32", (1, 2)),)
     )
     assert relay is not None
     assert [argument.name for argument in relay.inputs or ()] == ["a", "b", "c"]
@@ -305,11 +304,7 @@ def test_internal_pools() -> None:
 
 @pytest.mark.parametrize(
     ("text", "size"),
-    [
-        ("static uint8_t ram[N];", None),
-        ("static uint8_t ram[];", None),
-        ("static uint8_t ram[16];", 16),
-    ],
+    [("static uint8_t ram[N];", None), ("static uint8_t ram[];", None), ("static uint8_t ram[16];", 16)],
 )
 def test_length_of_a_workspace(text: str, size: int | None) -> None:
     assert internal_pools('__attribute__((section(".bss.noinit.tvm")))' + text) == (
@@ -351,8 +346,7 @@ static const int64_t kTvmgenMetadata_outputs_0_shape[1] = { 3L };
 def test_signature_in_metadata_struct() -> None:
     found = metadata_signature(module(lib0=";", lib1=METADATA))
     assert found == Signature(
-        (Argument("b", "uint8", (1, 2)), Argument('a"', "bool", ())),
-        (Argument("output0", "float32x4", (3,)),),
+        (Argument("b", "uint8", (1, 2)), Argument('a"', "bool", ())), (Argument("output0", "float32x4", (3,)),)
     )
     assert [argument.size for argument in (*(found.inputs or ()), *(found.outputs or ()))] == [2, 1, 48]
 

@@ -217,47 +217,26 @@ def renamed_module(name: str) -> dict[str, bytes]:
 BAD = {
     "no metadata": (without("metadata.json"), "metadata-missing", ""),
     "no parameters": (without("parameters/net.params"), "archive-file-missing", ": parameters/net.params"),
-    "no graph": (
-        without("executor-config/graph/net.graph"),
-        "archive-file-missing",
-        ": executor-config/graph/net.graph",
-    ),
-    "broken parameters": (
-        {**native_files(), "parameters/tiny.params": b"x"},
-        "params-truncated",
-        ": parameters/tiny.params",
-    ),
-    "graph is no JSON": (
-        {**without(""), "executor-config/graph/net.graph": b"{"},
-        "json-invalid",
-        ": executor-config/graph/net.graph",
-    ),
-    "graph is no text": (
-        {**without(""), "executor-config/graph/net.graph": b"\xff"},
-        "json-invalid",
-        ": executor-config/graph/net.graph",
-    ),
-    "graph of no graph": (
-        {**without(""), "executor-config/graph/net.graph": b"[]"},
-        "graph-type-wrong",
-        ": executor-config/graph/net.graph",
-    ),
-    "arguments of no node": (
-        {**without(""), "executor-config/graph/net.graph": b'{"nodes": [], "arg_nodes": [0]}'},
-        "graph-member-missing",
-        ": executor-config/graph/net.graph: heads",
-    ),
+    "no graph": (without("executor-config/graph/net.graph"), "archive-file-missing",
+     ": executor-config/graph/net.graph"),
+    "broken parameters": ({**native_files(), "parameters/tiny.params": b"x"}, "params-truncated",
+     ": parameters/tiny.params"),
+    "graph is no JSON": ({**without(""), "executor-config/graph/net.graph": b"{"}, "json-invalid",
+     ": executor-config/graph/net.graph"),
+    "graph is no text": ({**without(""), "executor-config/graph/net.graph": b"\xff"}, "json-invalid",
+     ": executor-config/graph/net.graph"),
+    "graph of no graph": ({**without(""), "executor-config/graph/net.graph": b"[]"}, "graph-type-wrong",
+     ": executor-config/graph/net.graph"),
+    "arguments of no node": ({**without(""), "executor-config/graph/net.graph": b'{"nodes": [], "arg_nodes": [0]}'},
+     "graph-member-missing", ": executor-config/graph/net.graph: heads"),
     "future version": ({"metadata.json": b'{"version": 8}'}, "format-version-unknown", ": metadata.json: version"),
     "version of text": ({"metadata.json": b'{"version": "7"}'}, "format-version-unknown", ": metadata.json: version"),
     "no version": ({"metadata.json": b"{}"}, "json-member-missing", ": metadata.json: version"),
-    "source of no module": (
-        {**native_files("a", "b"), "codegen/host/src/other.c": b""},
-        "archive-code-unowned",
-        ": codegen/host/src/other.c",
-    ),
+    "source of no module": ({**native_files("a", "b"), "codegen/host/src/other.c": b""}, "archive-code-unowned",
+     ": codegen/host/src/other.c"),
     "module called ../x": (renamed_module("../x"), "module-name-unsafe", ": metadata.json: module '../x'"),
     "module of no name": (renamed_module(""), "module-name-unsafe", ": metadata.json: module ''"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", BAD)

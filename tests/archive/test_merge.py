@@ -182,10 +182,8 @@ def test_merged_archive_merges_with_another() -> None:
     assert [
         name for name in ("__tvm_main__", "tvmgen_a___tvm_main__", "tvmgen_c_add") if f'"{name}\\000"' in table
     ] == [
-        "__tvm_main__",
-        "tvmgen_a___tvm_main__",
-        "tvmgen_c_add",
-    ]
+        "__tvm_main__", "tvmgen_a___tvm_main__", "tvmgen_c_add",
+    ]  # fmt: skip
     assert [path for path in paths(merged) if path.endswith("system_lib.c")] == ["host/src/mlfbuild_system_lib.c"] * 3
 
 
@@ -311,10 +309,8 @@ def test_sources_with_the_same_name_are_renamed() -> None:
     left = library_of("a", src__extra_dot_c="int a_extra;\n", src__a_lib0_dot_c="int a0;\n")
     right = library_of("b", src__extra_dot_c="int b_extra;\n")
     assert paths(merge([("a.tar", left), ("b.tar", right)])) == [
-        "host/src/a_extra.c",
-        "host/src/a_lib0.c",
-        "host/src/b_extra.c",
-    ]
+        "host/src/a_extra.c", "host/src/a_lib0.c", "host/src/b_extra.c",
+    ]  # fmt: skip
 
 
 def test_equal_files_are_shared() -> None:
@@ -458,12 +454,10 @@ def test_functions_with_the_default_name_are_renamed() -> None:
         ({"src__{0}_lib2_dot_c": "#define CALL tvmgen_default_nn_main_0()\n"}, "macro"),
         ({"src__{0}_lib2_dot_c": 'const char* tvmgen_{0}_x = "tvmgen_default_nn_main_0";\n'}, "looks it up"),
         ({"src__{0}_lib2_dot_c": "int32_t tvmgen_{0}_nn_main_0;\n"}, "taken"),
-        (
-            {"src__{0}_lib2_dot_c": "int tvmgen_{0}_x(struct s* p) {{ return p->tvmgen_default_nn_main_0; }}\n"},
-            "member of a struct",
-        ),
+        ({"src__{0}_lib2_dot_c": "int tvmgen_{0}_x(struct s* p) {{ return p->tvmgen_default_nn_main_0; }}\n"},
+         "member of a struct"),
     ],
-)
+)  # fmt: skip
 def test_functions_that_other_code_uses_are_refused(more: dict[str, str], reason: str) -> None:
     left, right = (
         offloading(name, 1, **{path.format(name): text.format(name) for path, text in more.items()}) for name in "ab"

@@ -48,14 +48,10 @@ def sources(shared: Path, name: str) -> list[str]:
     [
         ("add-graph", 2, ["tvmgen_add_fused_cast_multiply_add", "__tvm_main__"], ";"),
         ("v5-add-graph", 1, ["tvmgen_add_fused_cast_multiply_add", "__tvm_main__"], ";"),
-        (
-            "v5-many-graphlink",
-            1,
-            ["tvmgen_many_fused_subtract_nn_relu", "tvmgen_many_fused_add", "_lookup_linked_param"],
-            ";",
-        ),
+        ("v5-many-graphlink", 1,
+         ["tvmgen_many_fused_subtract_nn_relu", "tvmgen_many_fused_add", "_lookup_linked_param"], ";"),
     ],
-)
+)  # fmt: skip
 def test_tables_of_tvm_are_parsed(name: str, count_bytes: int, functions: list[str], rest: str, shared: Path) -> None:
     expected = RegistryTable(tuple((function, function) for function in functions), count_bytes, rest)
     assert [registry for text in sources(shared, name) if (registry := parse_registry(text))] == [expected]
@@ -151,12 +147,9 @@ def test_table_of_an_object_is_parsed(shared: Path) -> None:
     assert registry is not None
     assert {name for name, _ in registry.functions} <= object_symbols(code, "lib1.o").defined
     assert sorted(name for name, _ in registry.functions) == [
-        "tvmgen_conv_fused_nn_batch_flatten",
-        "tvmgen_conv_fused_nn_conv2d_nn_relu",
-        "tvmgen_conv_fused_nn_global_avg_pool2d",
-        "tvmgen_conv_fused_nn_max_pool2d",
-        "tvmgen_conv_fused_nn_softmax",
-    ]
+        "tvmgen_conv_fused_nn_batch_flatten", "tvmgen_conv_fused_nn_conv2d_nn_relu",
+        "tvmgen_conv_fused_nn_global_avg_pool2d", "tvmgen_conv_fused_nn_max_pool2d", "tvmgen_conv_fused_nn_softmax",
+    ]  # fmt: skip
     assert parse_object_registry(code, object_symbols(code, "lib1.o")) is None
 
 

@@ -50,13 +50,9 @@ def test_calls_of_relay_text() -> None:
 
 def test_functions_of_calls_are_found_by_tvms_names() -> None:
     functions = [
-        "tvmgen_net_fused_nn_contrib_conv2d_NCHWc_add_nn_relu",
-        "tvmgen_net_fused_nn_dense",
-        "tvmgen_net_fused_nn_dense_1",
-        "tvmgen_net_fused_nn_bias_add",
-        "tvmgen_net_other_main_0",
-        "relu",
-    ]
+        "tvmgen_net_fused_nn_contrib_conv2d_NCHWc_add_nn_relu", "tvmgen_net_fused_nn_dense",
+        "tvmgen_net_fused_nn_dense_1", "tvmgen_net_fused_nn_bias_add", "tvmgen_net_other_main_0", "relu",
+    ]  # fmt: skip
     names = ["nn.conv2d", "nn.relu", "add", "nn.bias_add", "qnn.dense", "@tvmgen_net_other_main_0", "abs", "@missing"]
     calls = [RelayCall(name, line, "") for line, name in enumerate(names)]
     inside = RelayCall("add", 9, "tvmgen_net_other_main_0")

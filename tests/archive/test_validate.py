@@ -202,14 +202,11 @@ def test_many_findings_of_one_code_are_counted() -> None:
     [
         ({}, "metadata-missing", "a.tar"),
         (described(tiny(), "version", 8), "format-version-unknown", "a.tar: metadata.json: version"),
-        (
-            described(tiny(), "modules.tiny.memory", ...),
-            "json-member-missing",
-            "a.tar: metadata.json: modules.tiny.memory",
-        ),
+        (described(tiny(), "modules.tiny.memory", ...), "json-member-missing",
+         "a.tar: metadata.json: modules.tiny.memory"),
         (without(tiny(), "parameters/tiny.params"), "archive-file-missing", "a.tar: parameters/tiny.params"),
     ],
-)
+)  # fmt: skip
 def test_an_archive_that_cannot_be_read_is_refused(files: Files, code: str, place: str) -> None:
     with raises(InputFileError, code, at=place):
         judged(files)

@@ -249,10 +249,7 @@ def test_files_of_several_modules_are_assigned_by_name() -> None:
     }  # fmt: skip
     library = read_files(files, "a.tar")
     names = {module.name: [file.path.name for file in module.codegen] for module in library.modules}
-    assert names == {
-        "add": ["npu.h", "add_lib0.c", "add_lib1.c"],
-        "other": ["npu.h", "tvmgen_other.h", "other_lib0.c"],
-    }
+    assert names == {"add": ["npu.h", "add_lib0.c", "add_lib1.c"], "other": ["npu.h", "tvmgen_other.h", "other_lib0.c"]}
     assert [str(file.path) for file in library.other_files] == ["codegen/host/NOTICE"]
     assert read_files(archive_files(library), "a.tar") == library
 
@@ -337,45 +334,27 @@ REFUSED: dict[str, tuple[Files, str, str]] = {
     "metadata is no UTF-8": ({"metadata.json": b'{"version": "\xff"}'}, "json-invalid", "metadata.json"),
     "no metadata": ({"a": b""}, "metadata-missing", ""),
     "metadata twice": ({"metadata.json": b"{}", "metadata-1.json": b"{}"}, "metadata-ambiguous", ""),
-    "metadata named for another version": (
-        {"metadata-2.json": b'{"version": 1}'},
-        "metadata-contradiction",
-        "metadata-2.json: version",
-    ),
+    "metadata named for another version": ({"metadata-2.json": b'{"version": 1}'}, "metadata-contradiction",
+     "metadata-2.json: version"),
     "metadata named for no version": ({"metadata-9.json": b"{}"}, "format-version-unknown", "metadata-9.json: version"),
     "no modules": ({"metadata.json": b'{"version": 7, "modules": {}}'}, "json-value-invalid", "metadata.json: modules"),
     "shared library": ({**model_archive(5), "codegen/add.so": b"\x7fELF"}, "archive-shared-library", "codegen/add.so"),
-    "shared library with a version": (
-        {**model_archive(5), "codegen/host/lib/add.so.1.2": b"\x7fELF"},
-        "archive-shared-library",
-        "codegen/host/lib/add.so.1.2",
-    ),
+    "shared library with a version": ({**model_archive(5), "codegen/host/lib/add.so.1.2": b"\x7fELF"},
+     "archive-shared-library", "codegen/host/lib/add.so.1.2"),
     "shared library without memory": (
         with_metadata({**model_archive(5), "codegen/add.so": b"\x7fELF"}, lambda d: d.pop("memory")),
         "archive-shared-library",
         "codegen/add.so",
     ),
-    "operator with an executor": (
-        with_metadata(operator_archive(5), lambda d: d.update(executors=["aot"])),
-        "json-value-invalid",
-        "metadata.json: executors",
-    ),
-    "no parameters": (
-        without(model_archive(3), "parameters/add.params"),
-        "archive-file-missing",
-        "parameters/add.params",
-    ),
-    "no graph": (
-        without(model_archive(2), "runtime-config/graph/graph.json"),
-        "archive-file-missing",
-        "runtime-config/graph/graph.json",
-    ),
-    "source of no module": (
-        {**two_modules(), "codegen/host/src/lib0.c": b""},
-        "archive-code-unowned",
-        "codegen/host/src/lib0.c",
-    ),
-}
+    "operator with an executor": (with_metadata(operator_archive(5), lambda d: d.update(executors=["aot"])),
+     "json-value-invalid", "metadata.json: executors"),
+    "no parameters": (without(model_archive(3), "parameters/add.params"), "archive-file-missing",
+     "parameters/add.params"),
+    "no graph": (without(model_archive(2), "runtime-config/graph/graph.json"), "archive-file-missing",
+     "runtime-config/graph/graph.json"),
+    "source of no module": ({**two_modules(), "codegen/host/src/lib0.c": b""}, "archive-code-unowned",
+     "codegen/host/src/lib0.c"),
+}  # fmt: skip
 EDITED: dict[str, tuple[int, Callable[[Any], object], str, str]] = {
     "VM": (7, lambda d: d["modules"]["add"].update(executors=["vm"]), "executor-unsupported", "modules.add.executors"),
     "VM without memory": (5, lambda d: d.update(executors=["vm"], memory={}), "executor-unsupported", "executors"),
@@ -384,37 +363,21 @@ EDITED: dict[str, tuple[int, Callable[[Any], object], str, str]] = {
     "no runtimes": (3, lambda d: d.pop("runtimes"), "json-member-missing", "runtimes"),
     "two executors": (5, lambda d: d.update(executors=["aot", "graph"]), "json-value-invalid", "executors"),
     "style of no kind": (5, lambda d: d.update(style="haiku"), "json-value-invalid", "style"),
-    "operators among modules": (
-        7,
-        lambda d: d["modules"]["add"].update(style="operator", executors=[]),
-        "json-value-invalid",
-        "modules.add.style",
-    ),
+    "operators among modules": (7, lambda d: d["modules"]["add"].update(style="operator", executors=[]),
+     "json-value-invalid", "modules.add.style"),
     "device of no number": (5, lambda d: d.update(target={"cpu": TARGET}), "json-value-invalid", "target.cpu"),
     "no name": (5, lambda d: d.pop("model_name"), "json-member-missing", "model_name"),
     "name of a path": (5, lambda d: d.update(model_name="../x"), "module-name-unsafe", "module '../x'"),
     "empty name": (5, lambda d: d.update(model_name=""), "module-name-unsafe", "module ''"),
     "long name": (5, lambda d: d.update(model_name="x" * 300), "module-name-unsafe", f"module '{'x' * 120}'..."),
     "memory of no kind": (5, lambda d: d.update(memory={}), "json-member-missing", "memory.functions"),
-    "storage id of another key": (
-        1,
-        lambda d: d.update(memory={"1": {"storage_id": 2, "size_bytes": 1}}),
-        "metadata-contradiction",
-        "memory.1.storage_id",
-    ),
-    "dependencies beside modules": (
-        7,
-        lambda d: d.update(external_dependencies=[]),
-        "json-value-invalid",
-        "external_dependencies",
-    ),
-    "devices of other targets": (
-        6,
-        lambda d: d.update(mlfbuild={"version": 1, "target_devices": [1, 2]}),
-        "metadata-contradiction",
-        "mlfbuild.target_devices",
-    ),
-}
+    "storage id of another key": (1, lambda d: d.update(memory={"1": {"storage_id": 2, "size_bytes": 1}}),
+     "metadata-contradiction", "memory.1.storage_id"),
+    "dependencies beside modules": (7, lambda d: d.update(external_dependencies=[]), "json-value-invalid",
+     "external_dependencies"),
+    "devices of other targets": (6, lambda d: d.update(mlfbuild={"version": 1, "target_devices": [1, 2]}),
+     "metadata-contradiction", "mlfbuild.target_devices"),
+}  # fmt: skip
 """Version of a model's archive, a change of its metadata, and the code and place of the error."""
 REFUSED |= {
     name: (with_metadata(model_archive(version), edit), code, f"metadata.json: {place}")

@@ -13,13 +13,7 @@ from archive_kinds import GROWING, other
 
 from archive import COMMANDS as MEASURED, EXPONENT_LIMIT, INSPECT_LIMIT, MODULES, RESULTS, TIME_LIMIT
 from mlfbuild import open_archive, write_archive
-from mlfbuild.usecases import (
-    archive_text,
-    compare_archives,
-    inspect_archive,
-    merge_archives,
-    validate_archive,
-)
+from mlfbuild.usecases import archive_text, compare_archives, inspect_archive, merge_archives, validate_archive
 from support.examples import first_on_push
 from support.steps import calls
 

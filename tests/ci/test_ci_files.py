@@ -70,12 +70,8 @@ def test_all_commands_are_verbs_with_options_that_they_have() -> None:
 def test_no_file_installs_mlfbuild_by_name() -> None:
     """The name on PyPI is not ours."""
     names = (
-        "action.yml",
-        "ci/gitlab.yml",
-        "Containerfile",
-        ".pre-commit-hooks.yaml",
-        ".devcontainer/devcontainer.json",
-    )
+        "action.yml", "ci/gitlab.yml", "Containerfile", ".pre-commit-hooks.yaml", ".devcontainer/devcontainer.json",
+    )  # fmt: skip
     found = [re.findall(r"pip install[^\n]*", (ROOT / name).read_text()) for name in names]
     assert sum(map(len, found)) == 3
     assert not [line for lines in found for line in lines if re.search(r"\s['\"]?mlfbuild['\"]?(\[|==|\s|$)", line)]

@@ -267,8 +267,5 @@ def test_long_build_can_be_interrupted(folder: Folder, tmp_path: Path) -> None:
         ended = interrupted_after(folder, 2.0, "build", "-q", "-j", "1")
     finally:
         del os.environ["MLFBUILD_CMAKE"]
-    assert (ended.status, ended.err) == (
-        130,
-        INTERRUPTED,
-    )
+    assert (ended.status, ended.err) == (130, INTERRUPTED)
     assert not (slow.parent / "ended").exists(), "the program was ended"

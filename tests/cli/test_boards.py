@@ -24,11 +24,8 @@ def test_beginning_of_a_name_selects(folder: Folder) -> None:
     # Boards are also selected by their microcontroller.
     board = found["disco-f407vg"]
     assert (board["key"], board["mcu"], board["server"], board["flash"]) == (
-        "board",
-        "stm32f407vgt6",
-        "openocd",
-        1 << 20,
-    )
+        "board", "stm32f407vgt6", "openocd", 1 << 20,
+    )  # fmt: skip
     assert found["nucleo-l4r5zi"]["cycles"]
 
 

@@ -18,10 +18,8 @@ from support.tvm_archives import tvm_files
 def test_a_second_build_changes_nothing(folder: Folder) -> None:
     first = folder.run("build", status=0)
     assert first.out.splitlines() == [
-        "alpha for pc: build/mlf/pc/alpha",
-        "beta for pc: build/mlf/pc/beta",
-        "app for pc: build/pc/app/app",
-    ]
+        "alpha for pc: build/mlf/pc/alpha", "beta for pc: build/mlf/pc/beta", "app for pc: build/pc/app/app",
+    ]  # fmt: skip
     assert "compile alpha for pc: compiled, " in first.err
     times = {path: (folder.root / path).stat().st_mtime_ns for path in folder.files() if "/mlf/" in path}
     second = folder.run("build", "-v")
@@ -122,10 +120,7 @@ def test_a_build_prints_what_it_takes_of_the_part_and_notes_last(folder: Folder)
     rows = [line for line in lines if line.startswith("  ")]
     assert [
         row.rpartition("  ")[2].partition("of ")[2] for row in rows if row.startswith("  alpha") or "beta" in row
-    ] == [
-        "stm32l4r5 (640 KiB), 2 % of the budget (1 KiB)",
-        "stm32l4r5 (640 KiB)",
-    ]
+    ] == ["stm32l4r5 (640 KiB), 2 % of the budget (1 KiB)", "stm32l4r5 (640 KiB)"]
     assert "memory: smallest has no effect" in lines[-1]
     assert "  alpha" not in folder.run("build").err, "nothing was built"
     (folder.root / "build/mlf/pc/alpha.tar").unlink()

@@ -112,18 +112,15 @@ def test_an_image_other_than_the_chosen_one_is_refused(folder: Folder) -> None:
         ("bundle.json", edited(models=[]), "json-value-invalid", ": bundle.json: models"),
         ("bundle.json", edited(image_sha256="x"), "json-value-invalid", ": bundle.json: image_sha256"),
         ("bundle.json", edited(target={"name": "t", "cpu": "z80"}), "json-value-invalid", ": bundle.json: target.cpu"),
-        (
-            "bundle.json",
-            edited(target={"name": "t", "cpu": "cortex-m4", "memory": {"ram": {"origin": 1 << 31, "size": 1 << 32}}}),
-            "json-value-invalid",
-            ": bundle.json: target.memory.ram.size",
-        ),
+        ("bundle.json",
+         edited(target={"name": "t", "cpu": "cortex-m4", "memory": {"ram": {"origin": 1 << 31, "size": 1 << 32}}}),
+         "json-value-invalid", ": bundle.json: target.memory.ram.size"),
         ("vectors/alpha.npz", lambda _: None, "bundle-damaged", ": 'vectors/alpha.npz'"),
         ("vectors/more.npz", lambda _: b"x", "bundle-damaged", ": 'vectors/more.npz'"),
         ("modules/alpha.json", edited(module="beta"), "bundle-damaged", ": 'modules/alpha.json'"),
         ("modules/alpha.json", edited(inputs=[]), "test-firmware-damaged", ": modules/alpha.json"),
     ],
-)
+)  # fmt: skip
 def test_damaged_bundles_are_refused(
     folder: Folder, member: str, edit: Callable[[bytes], bytes | None], code: str, place: str
 ) -> None:

@@ -53,13 +53,10 @@ def test_verbs_options_and_names(folder: Folder, tmp_path_factory: pytest.TempPa
     (programs / "mlfbuild").chmod(0o755)
     (folder.root / "src").mkdir()
     asked = {
-        "mlfbuild compl": "completion",
-        "mlfbuild build --tar": "--target",
-        "mlfbuild build --target p": "pc",
+        "mlfbuild compl": "completion", "mlfbuild build --tar": "--target", "mlfbuild build --target p": "pc",
         "mlfbuild -f ../mlfbuild.yml build --model ''": "alpha beta",
-        "mlfbuild compile --cpu cortex-m3": "cortex-m3 cortex-m33",
-        "mlfbuild run --board mps3": "mps3-an547",
-    }
+        "mlfbuild compile --cpu cortex-m3": "cortex-m3 cortex-m33", "mlfbuild run --board mps3": "mps3-an547",
+    }  # fmt: skip
     script = COMPLETE[shell] + "".join(f"words {words}\n" for words in asked)
     done = subprocess.run(
         [program, *FLAGS[shell], "-c", script], cwd=folder.root / "src", capture_output=True, text=True, check=False,

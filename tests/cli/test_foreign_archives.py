@@ -14,13 +14,10 @@ from support.old_archives import EMPTY_PARAMS
 
 BAD: dict[str, tuple[Files, int, str]] = {
     "function": (graph_archive(7, kernel=("fused_cast", "fused_other")), 1, "function-not-defined"),
-    "runtime": (
-        graph_archive(7, kernel=("  return 0;", "  return TVMFuncCall(0, 0, 0, 0, 0, 0);")),
-        1,
-        "runtime-function-not-defined",
-    ),
+    "runtime": (graph_archive(7, kernel=("  return 0;", "  return TVMFuncCall(0, 0, 0, 0, 0, 0);")), 1,
+     "runtime-function-not-defined"),
     "parameter": ({**graph_archive(7), "parameters/add.params": EMPTY_PARAMS}, 5, "graph-argument-missing"),
-}
+}  # fmt: skip
 VERBS = {
     "compile": ["compile", "add.tar", "--cpu", "cortex-m4", "-o", "out.tar"],
     "unpack": ["unpack", "add.tar", "-o", "tree"],

@@ -31,8 +31,7 @@ READERS = {
 
 @pytest.mark.parametrize("verb", READERS)
 @pytest.mark.parametrize(
-    "name",
-    ["new.tflite", "new.tar", *(pytest.param(name, marks=pytest.mark.sweep) for name in ("new.onnx", "new"))],
+    "name", ["new.tflite", "new.tar", *(pytest.param(name, marks=pytest.mark.sweep) for name in ("new.onnx", "new"))]
 )
 def test_verbs_that_read_a_file(folder: Folder, verb: str, name: str) -> None:
     arguments = [word.format(name) for word in READERS[verb]]

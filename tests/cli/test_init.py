@@ -351,12 +351,10 @@ STATED = f"cmsis-nn: {{git: {NN.url}, version: VERSION}}"
         ([NN, replace(NN, version_spec="v7.0.0")], STATED.replace("VERSION", "v7.0.0")),
         ([NPU], f'npu: {{url: {NPU.url}, sha256: HASH, version: "1.2", {LISTS}}}'),
         ([replace(NPU, url="../npu", url_type="git")], f'npu: {{git: "../npu", version: "1.2", {LISTS}}}'),
-        (
-            [replace(NPU, url="https://example.org/npu", url_type="git", version_spec="v1")],
-            f"npu: {{git: https://example.org/npu, version: v1, {LISTS}}}",
-        ),
+        ([replace(NPU, url="https://example.org/npu", url_type="git", version_spec="v1")],
+         f"npu: {{git: https://example.org/npu, version: v1, {LISTS}}}"),
     ],
-)
+)  # fmt: skip
 def test_unknown_requirement_is_left_to_the_user(empty: Folder, needs: list[ExternalDependency], line: str) -> None:
     empty.write("a.tar", changed(external_dependencies=tuple(needs)))
     arguments = ("init", "fw", "--archive", "a.tar")

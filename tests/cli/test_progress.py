@@ -133,10 +133,7 @@ def test_up_to_date_build_prints_one_line(folder: Folder) -> None:
     assert folder.run("build", "-q").err == ""
 
 
-@pytest.mark.parametrize(
-    ("arguments", "environment"),
-    [((), {"TERM": "dumb"}), ((), {"CI": "true"}), (("-q",), {})],
-)
+@pytest.mark.parametrize(("arguments", "environment"), [((), {"TERM": "dumb"}), ((), {"CI": "true"}), (("-q",), {})])
 def test_no_moving_rows_without_a_terminal(
     folder: Folder, arguments: tuple[str, ...], environment: dict[str, str]
 ) -> None:
@@ -268,11 +265,8 @@ def test_rows_fit_the_terminal() -> None:
 
 def test_durations_as_text() -> None:
     assert [duration(0.04), duration(59.94), duration(65.7), duration(3600)] == [
-        "0.0 s",
-        "59.9 s",
-        "1 min 05 s",
-        "60 min 00 s",
-    ]
+        "0.0 s", "59.9 s", "1 min 05 s", "60 min 00 s",
+    ]  # fmt: skip
 
 
 def test_error_is_printed_last(folder: Folder) -> None:

@@ -71,10 +71,8 @@ def opened(project: Path) -> Iterator[Client]:
     with project_api(project) as client:
         client.call("flash", options={})
         assert set(client.call("open_transport", options={})["timeouts"]) == {
-            "session_start_retry_timeout_sec",
-            "session_start_timeout_sec",
-            "session_established_timeout_sec",
-        }
+            "session_start_retry_timeout_sec", "session_start_timeout_sec", "session_established_timeout_sec",
+        }  # fmt: skip
         yield client
 
 

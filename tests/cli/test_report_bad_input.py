@@ -157,11 +157,7 @@ def test_a_map_of_another_linker(linker: str, repo: Path, refused: Refused) -> N
 
 @pytest.mark.parametrize(
     ("content", "code"),
-    [
-        (b"", "not-an-elf-image"),
-        (b"\x7fELF", "image-damaged"),
-        (b":020000040000FA\n:00000001FF\n", "not-an-elf-image"),
-    ],
+    [(b"", "not-an-elf-image"), (b"\x7fELF", "image-damaged"), (b":020000040000FA\n:00000001FF\n", "not-an-elf-image")],
 )
 def test_other_files_are_not_read_as_images(content: bytes, code: str, repo: Path, refused: Refused) -> None:
     (repo / ELF).write_bytes(content)

@@ -192,10 +192,8 @@ def test_an_image_over_its_budgets(bare: Folder) -> None:
     arguments = ("--elf", "product.elf", "--map", "app.elf.map", "--fail-over-budget", "--target", "m4")
     ended = bare.run("report", *arguments, "--firmware", "app", "--model", "beta", "--format", "json")
     assert (ended.status, ended.error["code"], ended.json["images"][0]["budget"]["ram"]) == (
-        1,
-        "size-over-budget",
-        2048,
-    )
+        1, "size-over-budget", 2048,
+    )  # fmt: skip
 
 
 def test_an_image_whose_stack_is_not_known(bare: Folder) -> None:
@@ -238,23 +236,15 @@ def test_a_model_whose_module_has_another_name(bare: Folder) -> None:
         ("--elf app.elf --fail-over-budget --target pc", 2, "budgets-of-this-machine", "target pc"),
         ("--elf app.elf --fail-over-budget --target m4 --model gamma", 2, "unknown-model", "--model"),
         ("--elf app.elf --fail-over-budget --target m4 --firmware ap", 2, "unknown-firmware", "--firmware"),
-        (
-            "--elf app.elf --fail-over-budget --budgets b.json --target m4",
-            2,
-            "options-exclude-each-other",
-            "--budgets and --target",
-        ),
+        ("--elf app.elf --fail-over-budget --budgets b.json --target m4", 2, "options-exclude-each-other",
+         "--budgets and --target"),
         ("--elf app.elf --fail-over-budget --budgets none.json", 5, "no-such-input", "none.json"),
         ("--elf app.elf --fail-over-budget --budgets b.json", 5, "not-a-file-of-budgets", "b.json"),
         ("--elf app.elf --fail-over-budget --budgets main.c", 5, "json-invalid", "main.c"),
-        (
-            "--elf app.elf --fail-over-budget --budgets new.json",
-            5,
-            "json-value-invalid",
-            "new.json: firmware.app.power",
-        ),
+        ("--elf app.elf --fail-over-budget --budgets new.json", 5, "json-value-invalid",
+         "new.json: firmware.app.power"),
     ],
-)
+)  # fmt: skip
 def test_mistakes_with_budgets(bare: Folder, arguments: str, status: int, code: str, place: str) -> None:
     bare.write("mlfbuild.yml", BUDGETED)
     bare.write("b.json", "{}\n")

@@ -23,10 +23,7 @@ M4 = "mps2-an386"
 
 @pytest.fixture
 def project(
-    folder: Folder,
-    tool: Callable[..., str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path_factory: pytest.TempPathFactory,
+    folder: Folder, tool: Callable[..., str], monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> Folder:
     """Return a folder with ``net.tar`` and its inputs ``x.npz``; images are cached for all tests."""
     tool("gcc", "arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm")
@@ -159,10 +156,7 @@ def test_what_went_wrong_is_shown(project: Folder, statement: str, code: str, pl
 @pytest.mark.parametrize("board", [["--board", M4], []], ids=["board", "here"])
 @pytest.mark.parametrize(
     ("header", "code", "place"),
-    [
-        ("arm_nnfunctions.h", "library-not-bundled", "net.tar: module 'net'"),
-        ("npu.h", "header-not-in-archive", "net"),
-    ],
+    [("arm_nnfunctions.h", "library-not-bundled", "net.tar: module 'net'"), ("npu.h", "header-not-in-archive", "net")],
 )
 def test_headers_of_another_library(project: Folder, board: list[str], header: str, code: str, place: str) -> None:
     files = aot_files()

@@ -56,10 +56,8 @@ def test_outputs_that_cannot_be_written(archives: Folder) -> None:
     (archives.root / "one.tar").write_bytes((archives.root / "both.tar").read_bytes())
     assert archives.refused("split", "one.tar", "-o", ".") == (6, "output-is-input", "one.tar")
     assert archives.refused("split", "both.tar", "--model", "one", "-o", "both.tar") == (
-        6,
-        "output-is-input",
-        "both.tar",
-    )
+        6, "output-is-input", "both.tar",
+    )  # fmt: skip
     assert archives.files() == before | {"one.tar"}
 
 

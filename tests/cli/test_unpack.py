@@ -8,15 +8,9 @@ from support.command import Folder
 from support.examples import first_on_push
 
 OF_EACH_KIND = {
-    "add-graph",
-    "byoc-aotp",
-    "conv-aotc",
-    "conv-llvm_graph_m4",
-    "conv-usmp_external",
-    "multi-mixed",
-    "operator-add",
+    "add-graph", "byoc-aotp", "conv-aotc", "conv-llvm_graph_m4", "conv-usmp_external", "multi-mixed", "operator-add",
     "v5-add-aotc",
-}
+}  # fmt: skip
 """Archives with each interface, executor, kind of code and version of TVM."""
 
 

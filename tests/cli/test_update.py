@@ -91,15 +91,12 @@ def test_check_advises_new_vectors_only_for_those_of_the_user(project: Folder) -
         (network(1), network(2, "serving_default_keras_tensor_31:0"), "inputs", "{inputs: [image]}"),
         (network(1), network(2, outputs=("scores", "more")), "outputs", "--accept"),
         (network(1), network(2, size=12), "input image", "--accept"),
-        (
-            network(1, outputs=("StatefulPartitionedCall:0", "StatefulPartitionedCall:1")),
-            network(2, outputs=("StatefulPartitionedCall:1", "StatefulPartitionedCall:0")),
-            "order of outputs in the file",
-            "--accept",
-        ),
+        (network(1, outputs=("StatefulPartitionedCall:0", "StatefulPartitionedCall:1")),
+         network(2, outputs=("StatefulPartitionedCall:1", "StatefulPartitionedCall:0")), "order of outputs in the file",
+         "--accept"),
     ],
     ids=["names", "number", "shape", "order"],
-)
+)  # fmt: skip
 def test_another_interface_is_refused(project: Folder, old: bytes, new: bytes, port: str, advice: str) -> None:
     project.write("models/beta.tflite", old)
     project.write("new.tflite", new)

@@ -94,8 +94,7 @@ def with_comment(comment: bytes) -> Callable[[Folder], None]:
 
 
 @pytest.mark.parametrize(
-    "change",
-    [edited, with_other_outputs, *map(with_comment, (b"", b"[]", b'{"mlfbuild_vectors": 2}', b"{" * 60000))],
+    "change", [edited, with_other_outputs, *map(with_comment, (b"", b"[]", b'{"mlfbuild_vectors": 2}', b"{" * 60000))]
 )
 def test_vectors_of_the_user_are_not_replaced(desk: Folder, change: Callable[[Folder], None]) -> None:
     desk.run("vectors", "alpha")

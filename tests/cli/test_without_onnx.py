@@ -18,17 +18,11 @@ models:
   net: {source: net.onnx}
 """
 READERS = {
-    "compile": "compile net.onnx --cpu host -o o.tar",
-    "inspect": "inspect net.onnx",
-    "validate": "validate net.onnx",
-    "run": "run net.onnx --inputs alpha.npz -o o.npz",
-    "compare": "compare models/alpha.tflite net.onnx",
-    "compare --inputs": "compare net.onnx models/alpha.tflite --inputs alpha.npz",
-    "init": "init fw --model net.onnx",
-    "build": "build",
-    "lock": "lock",
-    "sbom": "sbom -o a.cdx.json",
-}
+    "compile": "compile net.onnx --cpu host -o o.tar", "inspect": "inspect net.onnx", "validate": "validate net.onnx",
+    "run": "run net.onnx --inputs alpha.npz -o o.npz", "compare": "compare models/alpha.tflite net.onnx",
+    "compare --inputs": "compare net.onnx models/alpha.tflite --inputs alpha.npz", "init": "init fw --model net.onnx",
+    "build": "build", "lock": "lock", "sbom": "sbom -o a.cdx.json",
+}  # fmt: skip
 
 
 @pytest.fixture

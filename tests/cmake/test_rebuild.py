@@ -15,11 +15,9 @@ from support.snapshot import keep
 
 MADE_ALPHA = ["Checking the tree of model alpha for pc", "Making model alpha for pc"]
 LINKED_ALPHA = [
-    "Building C object alpha_lib0.c.o",
-    "Comparing the models in app",
-    "Linking C executable app",
+    "Building C object alpha_lib0.c.o", "Comparing the models in app", "Linking C executable app",
     "Linking C static library libmlf_alpha.a",
-]
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=MOSTLY_NINJA)

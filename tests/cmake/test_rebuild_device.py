@@ -37,11 +37,8 @@ def shared_repo(
     tool("arm-none-eabi-gcc", "cmake", "ninja", "make")
     repo = CMakeRepo(tmp_path_factory.mktemp("repo"), request.param)
     files = {
-        "CMakeLists.txt": CMAKELISTS,
-        "src/main.c": MAIN,
-        "device.cmake": TOOLCHAIN,
-        "src/extra.ld": "/* mine */\n",
-    }
+        "CMakeLists.txt": CMAKELISTS, "src/main.c": MAIN, "device.cmake": TOOLCHAIN, "src/extra.ld": "/* mine */\n",
+    }  # fmt: skip
     for name, text in files.items():
         repo.write(name, text)
     repo.configure(f"-DCMAKE_TOOLCHAIN_FILE={repo.root}/device.cmake", status=0)

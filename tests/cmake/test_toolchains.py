@@ -17,14 +17,9 @@ TOOLCHAINS = cmake_folder() / "toolchains"
 
 # What the assembler calls Arm's architectures in an object file.
 ARCHITECTURE_TAGS = {
-    "armv6s-m": "v6S-M",
-    "armv7-m": "v7",
-    "armv7e-m": "v7E-M",
-    "armv7-a": "v7",
-    "armv8-m.base": "v8-M.baseline",
-    "armv8-m.main": "v8-M.mainline",
-    "armv8.1-m.main": "v8.1-M.mainline",
-}
+    "armv6s-m": "v6S-M", "armv7-m": "v7", "armv7e-m": "v7E-M", "armv7-a": "v7", "armv8-m.base": "v8-M.baseline",
+    "armv8-m.main": "v8-M.mainline", "armv8.1-m.main": "v8.1-M.mainline",
+}  # fmt: skip
 
 LIBRARY = """\
 cmake_minimum_required(VERSION 3.20)

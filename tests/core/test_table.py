@@ -9,10 +9,8 @@ def test_columns_are_as_wide_as_their_longest_cell() -> None:
     rows = [("kws", "53,304", "int8"), ("ad", "270", "")]
     assert text_table(rows) == "kws  53,304  int8\nad   270"
     assert text_table(rows, header=("model", "flash", "type"), align="lr", indent=2).splitlines() == [
-        "  model   flash  type",
-        "  kws    53,304  int8",
-        "  ad        270",
-    ]
+        "  model   flash  type", "  kws    53,304  int8", "  ad        270",
+    ]  # fmt: skip
 
 
 def test_no_rows_give_no_lines() -> None:
@@ -22,11 +20,8 @@ def test_no_rows_give_no_lines() -> None:
 def test_the_last_column_is_wrapped_at_blanks() -> None:
     rows = [("target", "c -keys=cpu -mcpu=cortex-m4"), ("", "a/path/longer/than/this b")]
     assert text_table(rows, width=24).splitlines() == [
-        "target  c -keys=cpu",
-        "        -mcpu=cortex-m4",
-        "        a/path/longer/than/this",
-        "        b",
-    ]
+        "target  c -keys=cpu", "        -mcpu=cortex-m4", "        a/path/longer/than/this", "        b",
+    ]  # fmt: skip
     assert max(map(len, text_table([("target", "word " * 50)], width=40, indent=3).splitlines())) <= 40
 
 

@@ -176,15 +176,9 @@ def c(block: Block, shell: Shell) -> str:
 
 
 CHECKS: dict[str, Callable[[Block, Shell], str]] = {
-    "console": console,
-    "output": output,
-    "sh": commands,
-    "yaml": project_file,
-    "json": json_text,
-    "python": python,
-    "cmake": cmake,
-    "c": c,
-}
+    "console": console, "output": output, "sh": commands, "yaml": project_file, "json": json_text, "python": python,
+    "cmake": cmake, "c": c,
+}  # fmt: skip
 
 
 def test_a_skipped_block_has_a_reason() -> None:

@@ -12,42 +12,17 @@ import pytest
 
 REPOSITORY = Path(__file__).parents[2]
 PACKAGES = {
-    "gcc": "gcc",
-    "arm-none-eabi-gcc": "gcc-arm-none-eabi",
-    "qemu-system-arm": "qemu-system-arm",
-    "cmake": "cmake",
+    "gcc": "gcc", "arm-none-eabi-gcc": "gcc-arm-none-eabi", "qemu-system-arm": "qemu-system-arm", "cmake": "cmake",
     "ninja": "ninja-build",
-}
+}  # fmt: skip
 TEST_PACKAGES = {
-    "git": "git",
-    "bwrap": "bubblewrap",
-    "cargo": "cargo",
-    "gdb-multiarch": "gdb-multiarch",
-    "cppcheck": "cppcheck",
-    "clang": "clang",
-    "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf",
-    "qemu-system-riscv32": "qemu-system-misc",
-    "chromium": "chromium",
-    "chromedriver": "chromium-driver",
-    "nginx": "nginx",
-    "openssl": "openssl",
-}
+    "git": "git", "bwrap": "bubblewrap", "cargo": "cargo", "gdb-multiarch": "gdb-multiarch", "cppcheck": "cppcheck",
+    "clang": "clang", "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf", "qemu-system-riscv32": "qemu-system-misc",
+    "chromium": "chromium", "chromedriver": "chromium-driver", "nginx": "nginx", "openssl": "openssl",
+}  # fmt: skip
 REAL_TOOLS = (
-    "sh",
-    "grep",
-    "dirname",
-    "cat",
-    "echo",
-    "true",
-    "cksum",
-    "xargs",
-    "env",
-    "mkdir",
-    "chmod",
-    "rm",
-    "pwd",
-    "id",
-)
+    "sh", "grep", "dirname", "cat", "echo", "true", "cksum", "xargs", "env", "mkdir", "chmod", "rm", "pwd", "id",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -266,24 +241,7 @@ def test_make_help_lists_every_target() -> None:
     )
     listed = [line.split()[0] for line in done.stdout.splitlines()]
     assert listed == [
-        "help",
-        "setup",
-        "demo",
-        "test",
-        "test-compiler",
-        "lint",
-        "generate",
-        "new-operator",
-        "docs",
-        "lock",
-        "benchmark",
-        "figures",
-        "onnx-tests",
-        "screenshots",
-        "sweep",
-        "fuzz",
-        "fuzz-coverage",
-        "faults",
-        "release",
+        "help", "setup", "demo", "test", "test-compiler", "lint", "generate", "new-operator", "docs", "lock",
+        "benchmark", "figures", "onnx-tests", "screenshots", "sweep", "fuzz", "fuzz-coverage", "faults", "release",
         "clean",
-    ]
+    ]  # fmt: skip

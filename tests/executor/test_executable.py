@@ -109,11 +109,9 @@ def test_units_name_their_module(shared: Path) -> None:
     assert "executor/more.c" in found.files
     lines = bytes(found.generated["executor/more.c"]).decode().splitlines()
     assert lines[3:7] == [
-        "#define MLF_MODULE add",
-        "#define tvmgen_add_run mlf_add_packed_run",
-        '#include "runtime/tvm/runtime/crt/module.h"',
-        '#include "runtime/tvm/runtime/metadata_types.h"',
-    ]
+        "#define MLF_MODULE add", "#define tvmgen_add_run mlf_add_packed_run",
+        '#include "runtime/tvm/runtime/crt/module.h"', '#include "runtime/tvm/runtime/metadata_types.h"',
+    ]  # fmt: skip
     assert lines[-1] == '#include "../codegen/host/src/more.c"'
 
 

@@ -142,12 +142,8 @@ def cases(shared: Path) -> list[tuple[Library, str, list[str]]]:
     theirs = ["tvmgen_add_fused_cast_multiply_add tvmgen_add_fused_cast_multiply_add"]
     return [
         (native_graph(), program("sums", [X], evaluate(SUMS, {"x": X})["y"]), ours),
-        (
-            of_tvm(shared, "add-graph"),
-            program("add", [add["in_a"][0], add["in_b"][0]], add["out0"][0]),
-            theirs,
-        ),
-    ]
+        (of_tvm(shared, "add-graph"), program("add", [add["in_a"][0], add["in_b"][0]], add["out0"][0]), theirs),
+    ]  # fmt: skip
 
 
 def test_on_this_machine(shared: Path, tmp_path: Path, tool: Callable[[str], str]) -> None:
@@ -243,12 +239,7 @@ AOT = "archive-for-aot-executor"
 
 @pytest.mark.parametrize(
     ("archive", "code"),
-    [
-        ("add-aotc", AOT),
-        ("add-aotp", AOT),
-        ("conv-usmp_external", AOT),
-        ("operator-add", "operator-without-hook"),
-    ],
+    [("add-aotc", AOT), ("add-aotp", AOT), ("conv-usmp_external", AOT), ("operator-add", "operator-without-hook")],
 )
 def test_archives_that_cannot_run_a_hook_are_rejected(shared: Path, archive: str, code: str) -> None:
     with raises(UsageError, code, at="net: options.hook"):

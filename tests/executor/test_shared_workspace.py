@@ -207,11 +207,9 @@ def test_reasons_why_a_workspace_cannot_be_shared(tmp_path: Path, shared: Path, 
             replace(many, codegen=(*many.codegen, other), pools=(Pool("other", "workspace", 16, external=False),)),
             "other of 16 bytes",
         ),
-        "another version of mlfbuild": (
-            replace(of_native("aot").modules[0], codegen=(other,), executor="aot"),
-            "mlfbuild",
-        ),
-    }
+        "another version of mlfbuild": (replace(of_native("aot").modules[0], codegen=(other,), executor="aot"),
+         "mlfbuild"),
+    }  # fmt: skip
     for name, (module, fact) in refused.items():
         mistake = why_not_shared(module)
         assert mistake is not None and fact in mistake.reason, name

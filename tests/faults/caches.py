@@ -67,14 +67,10 @@ def _write(path: Path, data: bytes) -> None:
 
 
 _POISONS: Mapping[str, Poison] = {
-    "a file": _file,
-    "a file and its hash": _file_and_hash,
-    "a new file and the hash": _new_file_and_hash,
-    "a link to another folder": _link,
-    "the archive, a file and its hash": _all,
-    "the archive, without its files": _no_tree,
-    "a pipe": _pipe,
-}
+    "a file": _file, "a file and its hash": _file_and_hash, "a new file and the hash": _new_file_and_hash,
+    "a link to another folder": _link, "the archive, a file and its hash": _all,
+    "the archive, without its files": _no_tree, "a pipe": _pipe,
+}  # fmt: skip
 
 
 def campaign(root: Path, _chosen: str, _options: argparse.Namespace) -> Iterator[Tally]:

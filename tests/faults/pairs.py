@@ -10,11 +10,7 @@ from pathlib import Path
 from faults.site import Site
 from faults.tally import Tally
 
-_PAIRS = (
-    ("mlfbuild build", "mlfbuild build"),
-    ("scons -j2", "scons -j2"),
-    ("mlfbuild build", "scons -j2"),
-)
+_PAIRS = (("mlfbuild build", "mlfbuild build"), ("scons -j2", "scons -j2"), ("mlfbuild build", "scons -j2"))
 
 
 def campaign(root: Path, chosen: str, options: argparse.Namespace) -> Iterator[Tally]:

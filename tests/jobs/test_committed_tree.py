@@ -89,17 +89,13 @@ def test_image_is_verified_without_project_or_tree(elsewhere: Path, capfd: pytes
         ("--elf app.elf --vectors alpha.npz", 5, "not-test-firmware", "app.elf"),
         ("--elf alpha.npz --vectors alpha.npz", 5, "not-an-elf-image", "alpha.npz"),
         ("--elf none.elf --vectors alpha.npz", 5, "no-such-input", "none.elf"),
-        (
-            "--elf alpha_verify.elf --vectors alpha.npz --board mps2-an386",
-            2,
-            "image-for-another-board",
-            "alpha_verify.elf",
-        ),
+        ("--elf alpha_verify.elf --vectors alpha.npz --board mps2-an386", 2, "image-for-another-board",
+         "alpha_verify.elf"),
         ("--elf alpha_verify.elf --vectors alpha.npz --board mps3-an574", 2, "unknown-board", "mps3-an574"),
         ("--elf alpha_verify.elf --vectors alpha.npz --model alpha", 2, "option-not-applicable", "--model"),
         ("--vectors alpha.npz", 2, "option-needs-another", "--vectors"),
     ],
-)
+)  # fmt: skip
 def test_files_that_are_not_test_firmware_are_rejected(
     elsewhere: Path, capfd: pytest.CaptureFixture[str], arguments: str, status: int, code: str, place: str
 ) -> None:

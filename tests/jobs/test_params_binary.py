@@ -61,10 +61,8 @@ def test_symbols(image: Path, tmp_path: Path, tool: Callable[[str], str]) -> Non
     stripped = tmp_path / "stripped.elf"
     subprocess.run([tool("arm-none-eabi-strip"), "-o", str(stripped), str(image)], check=True)
     assert [has_symbol(image, "params"), has_symbol(image, "nowhere"), has_symbol(stripped, "params")] == [
-        True,
-        False,
-        None,
-    ]
+        True, False, None,
+    ]  # fmt: skip
     assert linked_section(stripped) == linked_section(image), "sections are enough"
 
 

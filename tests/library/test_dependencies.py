@@ -41,14 +41,12 @@ def test_a_sound_dependency_has_no_problems(dependency: ExternalDependency) -> N
         (replace(CRT, url="../runtime"), ["url '../runtime' is not a folder of the archive, such as ./runtime"]),
         (replace(CRT, url="a\\..\\b"), ["url 'a\\\\..\\\\b' is not a folder of the archive, such as ./runtime"]),
         (replace(CRT, url="https://a.b"), ["url 'https://a.b' is not a folder of the archive, such as ./runtime"]),
-        (
-            ExternalDependency("nn", "https://a.b/nn.git", "git"),
-            ["version_spec is missing, and url_type git needs a branch, a tag or a commit"],
-        ),
+        (ExternalDependency("nn", "https://a.b/nn.git", "git"),
+         ["version_spec is missing, and url_type git needs a branch, a tag or a commit"]),
         (ExternalDependency("nn", "a.b/nn.zip", "url"), ["url 'a.b/nn.zip' has no scheme such as https://"]),
         (ExternalDependency("", "", "", ""), ["short_name is empty", "url is empty", "url_type is empty"]),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_problems_name_the_key(dependency: ExternalDependency, expected: list[str]) -> None:
     assert list(problems(dependency)) == expected

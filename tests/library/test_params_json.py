@@ -116,11 +116,8 @@ BROKEN = {
     "list": (b"[]", "json-type-wrong", ""),
     "number": (b'{"p": 1}', "parameter-members-wrong", ": parameter 'p'"),
     "no data": (b'{"p": {"dtype": "int8", "shape": []}}', "parameter-members-wrong", ": parameter 'p'"),
-    "more": (
-        b'{"p": {"dtype": "int8", "shape": [], "data": [1], "x": 1}}',
-        "parameter-members-wrong",
-        ": parameter 'p'",
-    ),
+    "more": (b'{"p": {"dtype": "int8", "shape": [], "data": [1], "x": 1}}', "parameter-members-wrong",
+     ": parameter 'p'"),
     "unknown type": (entry("int3"), "parameter-type-unsupported", ": parameter 'p'"),
     "handle": (entry("handle"), "parameter-type-unsupported", ": parameter 'p'"),
     "lanes": (entry("float32x4"), "parameter-type-unsupported", ": parameter 'p'"),
@@ -146,7 +143,7 @@ BROKEN = {
     "word": (entry("float32", data=["one"]), "parameter-data-invalid", ": parameter 'p'"),
     "too many bits": (entry("float16", data=["0x10000"]), "parameter-data-invalid", ": parameter 'p'"),
     "what e8m0 lacks": (entry("float8_e8m0fnu", data=[-1.0]), "parameter-data-invalid", ": parameter 'p'"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", BROKEN)

@@ -102,14 +102,11 @@ def test_ethos_u_driver_is_recognised_by_its_wrapper() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "/*\n#include <arm_nnfunctions.h>\n*/\n",
-        "// #include <arm_nnfunctions.h>\n",
-        'const char *where = "\\\n#include <arm_nnfunctions.h>";\n',
-        "#define HEADER <arm_nnfunctions.h>\n",
-        "#include <my_arm_nnfunctions.h>\n",
-        "int arm_nnfunctions_h;\n",
+        "/*\n#include <arm_nnfunctions.h>\n*/\n", "// #include <arm_nnfunctions.h>\n",
+        'const char *where = "\\\n#include <arm_nnfunctions.h>";\n', "#define HEADER <arm_nnfunctions.h>\n",
+        "#include <my_arm_nnfunctions.h>\n", "int arm_nnfunctions_h;\n",
     ],
-)
+)  # fmt: skip
 def test_other_text_is_not_an_include(text: str) -> None:
     assert requirements_of(module(text, crt("0.14.0"))) == ()
 

@@ -1,7 +1,7 @@
 """The drawn test networks cover every operator with every type that docs/operators.md promises.
 
 They are compared with a reference in ``tests/native/graph/test_references.py`` (numpy), ``test_kernels.py`` (C with
-sanitizers) and ``test_operators_on_boards.py`` (C on an emulated Cortex-M4 and Cortex-M55); networks with a state in
+sanitizers) and ``test_kernels.py`` (also C on an emulated Cortex-M4 and Cortex-M55); networks with a state in
 tests of streams. Operators and types that no reference supports are listed here.
 """
 
@@ -61,7 +61,8 @@ def test_every_operator_is_drawn_with_every_type() -> None:
         operator = ops.operator_class(name)
         if operator is not None:
             covered = {*TYPES.get(name, ()), *streamed(name), *UNJUDGED.get(name, ())}
-            assert covered == promised(operator), name
+            place = "draw it in tests/support/*_networks.py, with rows of OPERATORS and TYPES"
+            assert covered == promised(operator), f"{name}: {place}"
 
 
 @pytest.mark.parametrize(("operator", "dtype"), UNJUDGED_AND_TYPES)

@@ -186,15 +186,8 @@ def through(kind: str) -> Graph:
 
 
 KINDS = (
-    "activation",
-    "addition",
-    "average pool",
-    "concatenation",
-    "depthwise",
-    "maximum pool",
-    "product",
-    "quantize",
-)
+    "activation", "addition", "average pool", "concatenation", "depthwise", "maximum pool", "product", "quantize",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", KINDS)

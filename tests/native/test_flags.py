@@ -102,16 +102,11 @@ def test_code_that_only_executes_holds_no_data(tmp_path: Path, tool: Tool) -> No
 
 LEVELS = ("-O0", "-Og", "-Os", "-O2", "-O3", "-Ofast", "-O2 -flto")
 EXTRAS = {
-    "no flag": "",
-    "stack protector": SSP,
-    "frame pointer": "-fno-omit-frame-pointer",
-    "undefined behaviour": "-fsanitize=undefined -fsanitize-undefined-trap-on-error",
-    "short enums": "-fshort-enums",
-    "unsigned char": "-funsigned-char",
-    "aligned access": "-mno-unaligned-access",
-    "pure code": "-mpure-code",
+    "no flag": "", "stack protector": SSP, "frame pointer": "-fno-omit-frame-pointer",
+    "undefined behaviour": "-fsanitize=undefined -fsanitize-undefined-trap-on-error", "short enums": "-fshort-enums",
+    "unsigned char": "-funsigned-char", "aligned access": "-mno-unaligned-access", "pure code": "-mpure-code",
     "fixed r9": "-ffixed-r9",
-}
+}  # fmt: skip
 FOR_CLANG = {
     "-mpure-code": "-mexecute-only",
     "-fsanitize=undefined -fsanitize-undefined-trap-on-error": "-fsanitize=undefined -fsanitize-trap=undefined",

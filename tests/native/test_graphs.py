@@ -8,12 +8,7 @@ import pytest
 from mlfbuild.core.files import sha256
 from mlfbuild.native.build import compile_graph
 from mlfbuild.native.graph.nodes import evaluate
-from mlfbuild.native.graph.ops import (
-    Add,
-    MaxPool2D,
-    Quantize,
-    Reshape,
-)
+from mlfbuild.native.graph.ops import Add, MaxPool2D, Quantize, Reshape
 from support.host_c import run_many_on_host, run_on_host
 from support.native import compile_bytes, compile_network, request
 from support.odd_networks import (

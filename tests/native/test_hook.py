@@ -371,23 +371,16 @@ static int yields, given;
 #define taskYIELD() (yields++)
 static unsigned ulTaskNotifyTake(int clear, unsigned ticks) { return clear && ticks == 0 && yields == given; }
 """,
-    "zephyr/kernel.h": """
-typedef long atomic_t;
-static int yields;
-static void k_yield(void) { yields++; }
-static long atomic_get(const atomic_t *target) { return yields == *target; }
-""",
 }
-"""The functions of FreeRTOS and Zephyr that the examples use; the run is cancelled at the second switch."""
+"""The functions of FreeRTOS that the example uses; the run is cancelled at the second switch."""
 _BARE = """
 static uint32_t ticks, fed;
 static void watchdog_feed(void) { fed++; }
 static uint32_t ticks_now(void) { return ticks += 9000; }
 """
-_EXAMPLES = {  # code before the example and in main, the last argument of the call, and the calls of the hook
-    "No RTOS": (_BARE, "", "", "fed == 3"),
-    "FreeRTOS": ("", "given = 2;", "", "yields == 2"),
-    "Zephyr": ("", "atomic_t cancelled = 2;", ", &cancelled", "yields == 2"),
+_EXAMPLES = {  # code before the example and in main, and the calls of the hook
+    "No RTOS": (_BARE, "", "fed == 3"),
+    "FreeRTOS": ("", "given = 2;", "yields == 2"),
 }
 
 
@@ -398,9 +391,8 @@ def test_examples_in_the_documentation(tmp_path: Path, tool: Callable[[str], str
     page = (Path(__file__).parents[2] / "docs/rtos.md").read_text()
     (example,) = [block for block in re.findall(r"```c\n(.*?)```", page, re.DOTALL) if f"/* {name}" in block]
     for path, text in _RTOS.items():
-        (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(f"#pragma once\n{text}")
-    before, prepare, argument, calls = _EXAMPLES[name]
+    before, prepare, calls = _EXAMPLES[name]
     main = f"""
 #include <stddef.h>
 #include "tvmgen_rows.h"
@@ -413,7 +405,7 @@ int main(void)
     struct tvmgen_rows_inputs inputs = {{image}};
     struct tvmgen_rows_outputs outputs = {{y}};
     {prepare}
-    return classify(&inputs, &outputs, workspace{argument}) != 1 || !({calls});
+    return classify(&inputs, &outputs, workspace) != 1 || !({calls});
 }}
 """
     flags = [*WARNINGS[1:-1], *SANITIZERS, "-isystem", str(tmp_path)]

@@ -135,11 +135,9 @@ def test_bias_type_determines_how_sums_are_rounded() -> None:
 
 
 HEADERS = {
-    "CONV_2D": "conv2d_int16",
-    "CONV_2D 1x1": "conv2d_int16",
-    "FULLY_CONNECTED": "conv2d_int16",
+    "CONV_2D": "conv2d_int16", "CONV_2D 1x1": "conv2d_int16", "FULLY_CONNECTED": "conv2d_int16",
     "DEPTHWISE_CONV_2D": "depthwise_conv2d_int16",
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", HEADERS)
@@ -162,18 +160,16 @@ BIAS = np.array([0, 900, -77, 5, 2**29, 3, -4, 1])
     ("weights", "bias", "scales", "dsp"),
     [
         pytest.param(WEIGHTS, BIAS, SCALES, True, id="sums of 32 bits"),
-        pytest.param(
-            with_value(WEIGHTS, 4, 0), BIAS, [*SCALES[:4], 2e-7, *SCALES[5:]], True, id="a channel for nothing"
-        ),
-        pytest.param(
-            with_value(WEIGHTS, 4, 0), BIAS, [*SCALES[:4], 4.0, *SCALES[5:]], False, id="a constant that wraps"
-        ),
+        pytest.param(with_value(WEIGHTS, 4, 0), BIAS, [*SCALES[:4], 2e-7, *SCALES[5:]], True,
+         id="a channel for nothing"),
+        pytest.param(with_value(WEIGHTS, 4, 0), BIAS, [*SCALES[:4], 4.0, *SCALES[5:]], False,
+         id="a constant that wraps"),
         pytest.param(WEIGHTS, with_value(BIAS, 1, 2**31 - 2**10), SCALES, False, id="a bias of 32 bits"),
         pytest.param(WEIGHTS, with_value(BIAS, 1, -(2**40)), SCALES, False, id="a bias of 41 bits"),
         pytest.param(WEIGHTS, BIAS, [*SCALES[:-1], 2.0], False, id="a factor of a half"),
         pytest.param(WEIGHTS[:1], BIAS[:1], SCALES[:1], False, id="a single channel"),
     ],
-)
+)  # fmt: skip
 def test_portable_kernel_is_used_if_sums_can_overflow(
     weights: Array, bias: Array, scales: Sequence[float], dsp: bool
 ) -> None:

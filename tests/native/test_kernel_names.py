@@ -8,11 +8,7 @@ import mlfbuild
 
 KERNELS = Path(mlfbuild.__file__).parent / "native/kernels"
 
-DEFINITIONS = (
-    r"^(?:struct|enum) (\w+) \{",
-    r"^MLF_(?:KERNEL|SHARED|NAKED)\b[^\n;(]*?(\w+)\(",
-    r"^#define (\w+)",
-)
+DEFINITIONS = (r"^(?:struct|enum) (\w+) \{", r"^MLF_(?:KERNEL|SHARED|NAKED)\b[^\n;(]*?(\w+)\(", r"^#define (\w+)")
 
 
 def test_every_name_is_defined_in_one_header() -> None:

@@ -25,8 +25,7 @@ def compile_model(shared: Path, model: str) -> Module:
 
 
 @pytest.mark.parametrize(
-    "model",
-    first_on_push(["kws_int8", "ad_int8", "ad_f32", "ic_int8", "vww_int8", "ic_f32", "vww_f32"], 3),
+    "model", first_on_push(["kws_int8", "ad_int8", "ad_f32", "ic_int8", "vww_int8", "ic_f32", "vww_f32"], 3)
 )
 def test_every_vector_under_sanitizers(shared: Path, model: str, tool: Callable[[str], str]) -> None:
     tool("gcc")

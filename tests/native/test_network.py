@@ -16,15 +16,7 @@ from mlfbuild.archive.read import read_files
 from mlfbuild.compilers import compiler_called
 from mlfbuild.core import InputFileError
 from mlfbuild.core.files import sha256
-from mlfbuild.library import (
-    ArchiveFile,
-    CompileRequest,
-    Library,
-    Module,
-    Network,
-    NetworkKernel,
-    NetworkTensor,
-)
+from mlfbuild.library import ArchiveFile, CompileRequest, Library, Module, Network, NetworkKernel, NetworkTensor
 from mlfbuild.library.graph_json import CALL, parse_graph
 from mlfbuild.library.network import ARENA
 from mlfbuild.native.build import compile_graph

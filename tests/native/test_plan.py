@@ -107,9 +107,7 @@ def with_scratch(call: KernelCall, size: int) -> KernelCall:
     scratch = (Parameter("void *", "scratch", ScratchBuffer(size)),) if size else ()
     alone = scratch and not call.scratch
     return replace(
-        call,
-        parameters=(*call.parameters, *scratch),
-        grown=(lambda free: (free, call.body)) if alone else None,
+        call, parameters=(*call.parameters, *scratch), grown=(lambda free: (free, call.body)) if alone else None
     )
 
 

@@ -12,7 +12,7 @@ from onnx_tests.suite import SIZES
 
 TABLE = Path(__file__).with_name("outcomes.txt")
 PAGE = Path(__file__).resolve().parents[2] / "docs/numbers.md"
-COMMON = 5
+COMMON = 10
 """How many tests must have a reason that the page lists."""
 _TYPE = re.compile(r"\b(type|conversion to) [A-Z0-9]+")
 _SETS = {

@@ -93,9 +93,7 @@ OF_FIRMWARE: Mapping[str, Any] = {
     "models": [],
     "targets": ["other"],
 }
-READ_BY = {
-    "license": "usecases/sbom.py",
-}
+READ_BY = {"license": "usecases/sbom.py"}
 """The modules that read keys which are in no job."""
 
 
@@ -148,6 +146,11 @@ def outcome(root: Path, document: dict[str, Any]) -> str | list[str]:
     return repr((targets, firmware_jobs(project, targets), verified))
 
 
+def value_of(values: Mapping[str, Any], key: str) -> Any:
+    assert key in values, f"tests/project/test_every_key.py: a new key needs a value: {key}"
+    return values[key]
+
+
 def assert_applied_or_refused(root: Path, before: dict[str, Any], after: dict[str, Any], key: str, place: str) -> None:
     """Check that ``key`` changes the jobs of the project, or is a mistake at ``place`` or a key that excludes it."""
     old, new = outcome(root, before), outcome(root, after)
@@ -162,7 +165,7 @@ def assert_applied_or_refused(root: Path, before: dict[str, Any], after: dict[st
 @pytest.mark.parametrize("key", TargetSpec.fields())
 def test_keys_of_targets(files: Path, kind: str, key: str) -> None:
     model, base = {"source": "net.tflite", "placement": {"params": ".fast"}}, TARGETS[kind]
-    after = {**base, key: OF_TARGETS[key]}
+    after = {**base, key: value_of(OF_TARGETS, key)}
     assert_applied_or_refused(
         files, project_of(base, model, None), project_of(after, model, None), key, f"targets.main.{key}"
     )
@@ -172,7 +175,7 @@ def test_keys_of_targets(files: Path, kind: str, key: str) -> None:
 @pytest.mark.parametrize("key", ModelSpec.fields())
 def test_keys_of_models(files: Path, kind: str, key: str) -> None:
     target, base = TARGETS["an emulated board"], MODELS[kind]
-    value = "native" if (key, kind) == ("compiler", "TVM") else OF_MODELS[key]
+    value = "native" if (key, kind) == ("compiler", "TVM") else value_of(OF_MODELS, key)
     after = {**base, key: value}
     assert_applied_or_refused(
         files, project_of(target, base, None), project_of(target, after, None), key, f"models.net.{key}"
@@ -185,7 +188,7 @@ def test_keys_of_firmware(files: Path, kind: str, key: str) -> None:
     target = {**TARGETS["an emulated board"], "regions": OF_TARGETS["regions"]}
     model = {"source": "net.tflite", "placement": {"params": ".fast"}}
     base = FIRMWARE[kind]
-    after = {**base, key: OF_FIRMWARE[key]}
+    after = {**base, key: value_of(OF_FIRMWARE, key)}
     assert_applied_or_refused(
         files, project_of(target, model, base), project_of(target, model, after), key, f"firmware.app.{key}"
     )
@@ -214,4 +217,4 @@ DECLARED = dict.fromkeys([Project, *(keys for _, keys in _places(Project))])
 @pytest.mark.parametrize(("keys", "key"), [(keys, key) for keys in DECLARED for key in keys.fields()])
 def test_every_key_is_read(keys: type[Keys], key: str) -> None:
     name = keys.fields()[key].name
-    assert name in attributes(), f"only checks read {keys.__name__}.{name}"
+    assert name in attributes(), f"only checks read {keys.__name__}.{name}; apply it in the room that builds or runs"

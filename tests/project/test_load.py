@@ -124,10 +124,8 @@ def test_placement_is_by_class_and_regions_are_by_target() -> None:
     assert project.firmware["app"].params_binary == ".mlf_params"
     assert project.targets["sim"].regions == {".mlf_params": "PSRAM", ".axi": "PSRAM"}
     assert [external.constants(name) for name in ("weights", "biases", "tables")] == [
-        ".mlf_params",
-        None,
-        ".data.tables",
-    ]
+        ".mlf_params", None, ".data.tables",
+    ]  # fmt: skip
 
 
 def test_defaults() -> None:

@@ -39,9 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @settings(max_examples=examples(500), deadline=None)
-@given(
-    st.lists(st.tuples(st.floats(0, 1), st.integers(0, 12), st.sampled_from(PIECES)), min_size=1, max_size=3),
-)
+@given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 12), st.sampled_from(PIECES)), min_size=1, max_size=3))
 def test_mistakes_at_any_place_get_a_message(folder: Path, edits: list[tuple[float, int, str]]) -> None:
     text = COMPLETE
     for where, cut, piece in edits:

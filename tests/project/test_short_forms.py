@@ -61,11 +61,9 @@ def test_patterns_name_every_file_that_they_match(tmp_path: Path) -> None:
     add(tmp_path, "models/vww.tflite", "models/KWS-v2.tflite", "models/.hidden.tflite", "more/deep/ad.onnx", "x.tar")
     project = loaded(tmp_path, f'{TARGETS}models: ["models/*.tflite", "more/**/*.onnx", x.tar]\n')
     assert {name: model.source for name, model in project.models.items()} == {
-        "kws_v2": tmp_path / "models/KWS-v2.tflite",
-        "vww": tmp_path / "models/vww.tflite",
-        "ad": tmp_path / "more/deep/ad.onnx",
-        "x": tmp_path / "x.tar",
-    }
+        "kws_v2": tmp_path / "models/KWS-v2.tflite", "vww": tmp_path / "models/vww.tflite",
+        "ad": tmp_path / "more/deep/ad.onnx", "x": tmp_path / "x.tar",
+    }  # fmt: skip
     assert project.watched == (tmp_path / "models", tmp_path / "more", tmp_path / "more/deep")
     assert loaded(tmp_path, TARGETS + MODELS).watched == ()
 

@@ -130,14 +130,10 @@ def test_the_same_image() -> None:
     assert text(BEFORE) == "app for m4: the same image as in old.json"
     relinked = report(image("app for m4", [kws()], others(), sha256="f" * 64))
     assert text(relinked).splitlines() == [
-        "app for m4, compared with old.json",
-        "",
-        "                  before    now  change",
-        "the image, flash   9,196  9,196    same",
-        "the image, RAM     3,040  3,040    same",
-        "",
+        "app for m4, compared with old.json", "", "                  before    now  change",
+        "the image, flash   9,196  9,196    same", "the image, RAM     3,040  3,040    same", "",
         "unchanged: kws, firmware, stack",
-    ]
+    ]  # fmt: skip
 
 
 def test_images_of_only_one_report() -> None:
@@ -159,10 +155,8 @@ def test_long_lists_are_cut_unless_verbose() -> None:
 
     lines = text(of(20), of(10)).splitlines()
     assert lines[-11:-8] == [
-        "largest changes in flash",
-        "change  before  now",
-        "  +120     120  240  code  function_11",
-    ]
+        "largest changes in flash", "change  before  now", "  +120     120  240  code  function_11",
+    ]  # fmt: skip
     assert lines[-1] == "and 4 others (-v lists all)"
     verbose = text(of(20), of(10), verbose=True).splitlines()
     assert verbose[-14] == "all changes in flash" and verbose[-1].endswith("  code  function_00")

@@ -129,8 +129,7 @@ def test_other_json_is_refused(content: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content",
-    ["", b"\xff\xfe{}", json.dumps(GOOD)[:-1], "[" * 100_000, '{"mlfbuild_report": ' + "9" * 5000 + "}"],
+    "content", ["", b"\xff\xfe{}", json.dumps(GOOD)[:-1], "[" * 100_000, '{"mlfbuild_report": ' + "9" * 5000 + "}"]
 )
 def test_damaged_json_is_refused(content: str | bytes, tmp_path: Path) -> None:
     assert refusal(content, tmp_path).exit_code == 5

@@ -81,14 +81,8 @@ def relinked(image: Path, script: str, objects: str, folder: Path) -> Sizes:
     """Return the sizes of the objects of ``image`` if they are linked with another script."""
     (folder / "app.ld").write_text(script)
     options = [
-        "-nostdlib",
-        "-mcpu=cortex-m4",
-        "-mthumb",
-        "-T",
-        folder / "app.ld",
-        "-Wl,-Map=%.map",
-        "-Wl,--gc-sections",
-    ]
+        "-nostdlib", "-mcpu=cortex-m4", "-mthumb", "-T", folder / "app.ld", "-Wl,-Map=%.map", "-Wl,--gc-sections",
+    ]  # fmt: skip
     command = ["arm-none-eabi-gcc", *options, *objects.split(), "-o", folder / "app.elf"]
     subprocess.run(command, cwd=image.parent, check=True)
     return any_image_sizes(folder / "app.elf").sizes

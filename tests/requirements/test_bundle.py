@@ -84,12 +84,9 @@ def edited(change: Callable[[dict[str, object]], object]) -> Library:
 def test_archive_contains_the_library_and_its_description() -> None:
     files = archive_files(with_lib())
     assert [path for path in files if path.startswith("dependencies")] == [
-        "dependencies/lib.json",
-        "dependencies/lib/LICENSE",
-        "dependencies/lib/a.c",
-        "dependencies/lib/b.c",
+        "dependencies/lib.json", "dependencies/lib/LICENSE", "dependencies/lib/a.c", "dependencies/lib/b.c",
         "dependencies/lib/include/lib.h",
-    ]
+    ]  # fmt: skip
     assert json.loads(bytes(files["metadata.json"]))["modules"]["tiny"]["external_dependencies"] == [
         {"short_name": "lib", "url": "./dependencies/lib", "url_type": "mlf_path", "version_spec": "v1.2.0"}
     ]
@@ -174,18 +171,10 @@ def test_folder_of_another_library_is_refused() -> None:
 @pytest.mark.parametrize(
     "option",
     [
-        "-fplugin=x.so",
-        "-fpass-plugin=x.so",
-        "-mllvm",
-        "-fprofile-dir=..",
-        "-Wl,-T,x.ld",
-        "-wrapper",
-        "@file",
-        "-I/etc",
-        "-O3 -x",
-        "-include",
+        "-fplugin=x.so", "-fpass-plugin=x.so", "-mllvm", "-fprofile-dir=..", "-Wl,-T,x.ld", "-wrapper", "@file",
+        "-I/etc", "-O3 -x", "-include",
     ],
-)
+)  # fmt: skip
 def test_unsafe_options_are_refused(option: str) -> None:
     with raises(UsageError, "bundle-option-refused", at="dependency lib"):
         with_lib(source=replace(LIB, compile_options=(option,)))

@@ -171,23 +171,17 @@ LISTS = {"sources": ["src/*.c"], "include-dirs": ["include"]}
 @pytest.mark.parametrize(
     ("requirement", "line"),
     [
-        (
-            declared(name="x", url="git@example.org:a/x.git"),
-            {"git": "git@example.org:a/x.git", "version": "v7.0.0", **LISTS},
-        ),
-        (
-            declared(name="x", url="https://me:s3cret@x.org/a: b"),
-            {"git": "https://x.org/a: b", "version": "v7.0.0", **LISTS},
-        ),
-        (
-            declared(name="x", version="1.0", url="https://x.org/x-1.0.tar.gz", url_type="url"),
-            {"url": "https://x.org/x-1.0.tar.gz", "sha256": "HASH", "version": "1.0", **LISTS},
-        ),
+        (declared(name="x", url="git@example.org:a/x.git"),
+         {"git": "git@example.org:a/x.git", "version": "v7.0.0", **LISTS}),
+        (declared(name="x", url="https://me:s3cret@x.org/a: b"),
+         {"git": "https://x.org/a: b", "version": "v7.0.0", **LISTS}),
+        (declared(name="x", version="1.0", url="https://x.org/x-1.0.tar.gz", url_type="url"),
+         {"url": "https://x.org/x-1.0.tar.gz", "sha256": "HASH", "version": "1.0", **LISTS}),
         (declared(name="x", url="/home/me/x", url_type="path"), {"path": "FOLDER", "version": "v7.0.0", **LISTS}),
         (declared(name="cmsis-nn", url="/home/me/x", url_type="path"), {"git": ARM, "version": "v7.0.0"}),
         (declared(name="x", version=">=7", url="", url_type=""), {"path": "FOLDER", "version": "VERSION", **LISTS}),
     ],
-)
+)  # fmt: skip
 def test_the_line_to_add_is_yaml(requirement: Requirement, line: dict[str, object]) -> None:
     found = problem(requirement)
     assert yaml.safe_load(found.hint.split("`")[1]) == {requirement.name: line}
@@ -212,10 +206,7 @@ def test_unsatisfying_versions_are_refused(requirement: Requirement, provider: P
 @pytest.mark.parametrize("provided", [(), (provider("v7.0.0"),), (provider("v1"),)])
 def test_archives_that_require_different_versions_are_refused(provided: tuple[Provider, ...]) -> None:
     found = problem(declared("vww (b.tar)"), recognised("kws (a.tar)"), providers=provided)
-    assert (found.code, found.place) == (
-        "requirement-two-versions",
-        WHERE if provided else "dependency cmsis-nn",
-    )
+    assert (found.code, found.place) == ("requirement-two-versions", WHERE if provided else "dependency cmsis-nn")
     assert all(word in found.reason for word in ("vww (b.tar)", "v7.0.0", "kws (a.tar)", "v4.1.0"))
 
 
@@ -300,10 +291,8 @@ def test_all_problems_are_reported_at_once() -> None:
             never,
         )
     assert [found.code for found in caught.value.problems if isinstance(found, Diagnostic)] == [
-        "provider-other-version",
-        "requirement-two-versions",
-        "requirement-without-provider",
-    ]
+        "provider-other-version", "requirement-two-versions", "requirement-without-provider",
+    ]  # fmt: skip
 
 
 REQUIREMENTS = st.lists(

@@ -1,5 +1,6 @@
 """Devices that commands of the user reach."""
 
+import importlib
 import sys
 from pathlib import Path
 
@@ -13,9 +14,10 @@ from mlfbuild.core import (
     ToolNotFoundError,
     UsageError,
 )
-from mlfbuild.project import RunnerKeys
+from mlfbuild.project import TRANSPORTS, RunnerKeys
 from mlfbuild.runners import HostRun, open_runner, run_to_end
 from mlfbuild.runners.command import CommandRun, flash_image, run_image
+from mlfbuild.runners.open import _MODULES
 from support.errors import raises
 from support.processes import is_running, wait_for
 
@@ -35,6 +37,12 @@ def shell(script: str, *words: str) -> tuple[str, ...]:
 
 def run(image: Path, script: str, *words: str, timeout: float = 20, **keys: str) -> CommandRun:
     return run_image(RunnerKeys(run=shell(script, *words), **keys), image, PLACE, timeout)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("transport", [name for name in TRANSPORTS if name != "labgrid"])  # which becomes another one
+def test_every_transport_has_a_module(transport: str) -> None:
+    module = importlib.import_module(f"mlfbuild.runners.{_MODULES.get(transport, transport)}")
+    assert callable(module.connect), f"{module.__file__}: open_runner calls `connect`"
 
 
 def test_the_exit_status_and_the_output_are_those_of_the_command(image: Path) -> None:

@@ -50,10 +50,7 @@ def device() -> Device:
 @pytest.fixture
 def calls(device: Device, tmp_path: Path) -> Iterator[HostCalls]:
     firmware = SimpleNamespace(
-        function=lambda _: STOP,
-        objects={"mlf_host_call": CALL},
-        vectors=lambda: (0, (0, ENTRY, 0, 0x90)),
-        entry=ENTRY,
+        function=lambda _: STOP, objects={"mlf_host_call": CALL}, vectors=lambda: (0, (0, ENTRY, 0, 0x90)), entry=ENTRY
     )
     with closing(HostCalls(cast(Any, device), cast(Any, firmware), opener_in(tmp_path))) as served:
         yield served

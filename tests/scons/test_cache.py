@@ -62,12 +62,9 @@ def test_another_checkout_compiles_nothing(checkout: Callable[[str], FirmwareRep
     second = checkout("a longer name")
     ran = second.build(jobs)
     assert retrieved(ran.output) == {
-        "build/mlf/pc/alpha.tar",
-        "build/mlf.lib/pc/alpha/alpha_lib0.o",
-        "build/mlf.lib/pc/libmlf_alpha.a",
-        "build/main.o",
-        "build/app",
-    }
+        "build/mlf/pc/alpha.tar", "build/mlf.lib/pc/alpha/alpha_lib0.o", "build/mlf.lib/pc/libmlf_alpha.a",
+        "build/main.o", "build/app",
+    }  # fmt: skip
     assert "Compiling model" not in ran.output
     assert "gcc" not in ran.output
     assert "Unpacking build/mlf/pc/alpha.tar" in ran.output, "the tree is made from the archive, which is quick"

@@ -6,11 +6,7 @@ from pathlib import Path
 
 from mlfbuild.library import ResolvedLibrary
 
-CORES = {
-    "m0": ("-mcpu=cortex-m0",),
-    "m4": ("-mcpu=cortex-m4",),
-    "m55": ("-mcpu=cortex-m55", "-mfloat-abi=hard"),
-}
+CORES = {"m0": ("-mcpu=cortex-m0",), "m4": ("-mcpu=cortex-m4",), "m55": ("-mcpu=cortex-m55", "-mfloat-abi=hard")}
 TVM_ARCHIVE = "kws_int8-cmsisnn_m4.tar"
 """A network in the test data that TVM 0.14 compiled for CMSIS-NN v4.1.0 on a Cortex-M4."""
 

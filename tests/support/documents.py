@@ -48,24 +48,15 @@ PAGES = sorted([REPOSITORY / "README.md", *(REPOSITORY / "docs").rglob("*.md")])
 SIDE_FILE = REPOSITORY / "docs/blocks.yml"
 
 _FENCE = re.compile(
-    r"^(?P<indent>[ ]*)```(?P<language>[\w-]*)\n(?P<text>.*?)^(?P=indent)```$",
-    re.MULTILINE | re.DOTALL,
+    r"^(?P<indent>[ ]*)```(?P<language>[\w-]*)\n(?P<text>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL
 )
 _GENERATED = re.compile(r"^Generated from .*; edit the code, not this page\.$", re.MULTILINE)
 _KEY = re.compile(r"(?P<line>.*?)(?P<begins> \.\.\.)?(?: \[(?P<number>\d+)\])?")
 _PAGE_WORDS = {"project": str, "blocks": dict}
 _BLOCK_WORDS = {
-    "skip": str,
-    "file": str,
-    "merge": bool,
-    "before": str,
-    "run": str,
-    "status": int,
-    "wrapped": bool,
-    "inside": str,
-    "plain": bool,
-    "with": str,
-}
+    "skip": str, "file": str, "merge": bool, "before": str, "run": str, "status": int, "wrapped": bool, "inside": str,
+    "plain": bool, "with": str,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -52,26 +52,17 @@ _OPERATOR = "memory.functions.operator_functions"
 OTHER_PARAMS = b'{"p0": {"dtype": "float32", "shape": [1, 2], "data": [2.0, 4.5]}}'
 FLAWS = (
     # Files
-    Flaw(
-        "MLF101",
-        f"{METADATA}: model_name",
-        lambda: without(operator(), *(f"codegen/host/src/lib{n}.c" for n in (0, 1))),
-    ),
+    Flaw("MLF101", f"{METADATA}: model_name",
+     lambda: without(operator(), *(f"codegen/host/src/lib{n}.c" for n in (0, 1)))),
     Flaw("MLF102", "codegen/host/src", lambda: {**tiny(), "codegen/host/src/tiny_lib2.c": b"typedef int none;\n"}),
     Flaw("MLF103", "src/tiny.relay", lambda: without(tiny(), "src/tiny.relay")),
     Flaw("MLF104", "parameters/other.params", lambda: {**tiny(), "parameters/other.params": b""}),
     Flaw("MLF105", "codegen/host/src/tiny_lib1.cc", lambda: {**tiny(), "codegen/host/src/tiny_lib1.cc": b"\n"}),
     Flaw("MLF106", "codegen/npu/src/tiny_lib0.c", lambda: {**tiny(), "codegen/npu/src/tiny_lib0.c": b"\n"}),
-    Flaw(
-        "MLF107",
-        "executor-config/graph/graph.json",
-        lambda: renamed(net(), NET_GRAPH, "executor-config/graph/graph.json"),
-    ),
-    Flaw(
-        "MLF107",
-        "codegen/host/src/lib1.c",
-        lambda: renamed(net(), "codegen/host/src/net_lib1.c", "codegen/host/src/lib1.c"),
-    ),
+    Flaw("MLF107", "executor-config/graph/graph.json",
+     lambda: renamed(net(), NET_GRAPH, "executor-config/graph/graph.json")),
+    Flaw("MLF107", "codegen/host/src/lib1.c",
+     lambda: renamed(net(), "codegen/host/src/net_lib1.c", "codegen/host/src/lib1.c")),
     Flaw("MLF107", "relay.txt", lambda: renamed(net(), "src/net.relay", "relay.txt")),
     Flaw("MLF108", "samples/x.h", lambda: {**tiny(), "samples/x.h": b""}),
     Flaw("MLF109", "src/tir-1.txt", lambda: operator(tir=())),
@@ -84,11 +75,8 @@ FLAWS = (
     Flaw("MLF202", f"{_NET}.memory.sids", lambda: described(net(), "modules.net.memory.sids", ...)),
     Flaw("MLF204", f"{_TINY}.runtimes", lambda: described(tiny(), "modules.tiny.runtimes", ["aot"])),
     Flaw("MLF204", f"{_TINY}.memory.sids", lambda: described(tiny(), "modules.tiny.memory.sids", [])),
-    Flaw(
-        "MLF205",
-        f"{_TINY}.export_datetime",
-        lambda: described(tiny(), "modules.tiny.export_datetime", "2024-02-30 12:00:00Z"),
-    ),
+    Flaw("MLF205", f"{_TINY}.export_datetime",
+     lambda: described(tiny(), "modules.tiny.export_datetime", "2024-02-30 12:00:00Z")),
     Flaw("MLF205", f"{_TINY}.export_datetime", lambda: described(tiny(), "modules.tiny.export_datetime", "yesterday")),
     Flaw("MLF206", f"{_NET}.export_datetime", lambda: net(export_datetime="2023-02-28 12:00:00Z")),
     Flaw("MLF207", f"{_NET}.export_datetime", lambda: net(export_datetime="2024-01-01 12:00:00Z")),
@@ -99,16 +87,10 @@ FLAWS = (
     # Names
     Flaw("MLF301", f"{METADATA}: modules.my-net.model_name", lambda: named("my-net")),
     Flaw("MLF302", f"{METADATA}: modules.Net.model_name", lambda: named("Net")),
-    Flaw(
-        "MLF304",
-        f"{TINY_HEADER}: struct tvmgen_tiny_inputs",
-        lambda: replaced(tiny(), TINY_HEADER, "void* x;", "void* 2x;"),
-    ),
-    Flaw(
-        "MLF304",
-        f"{TINY_HEADER}: struct tvmgen_tiny_outputs",
-        lambda: replaced(tiny(), TINY_HEADER, "void* y;", "void* int;"),
-    ),
+    Flaw("MLF304", f"{TINY_HEADER}: struct tvmgen_tiny_inputs",
+     lambda: replaced(tiny(), TINY_HEADER, "void* x;", "void* 2x;")),
+    Flaw("MLF304", f"{TINY_HEADER}: struct tvmgen_tiny_outputs",
+     lambda: replaced(tiny(), TINY_HEADER, "void* y;", "void* int;")),
     Flaw(
         "MLF305",
         f"{TINY_HEADER}: struct tvmgen_tiny_inputs",
@@ -140,19 +122,13 @@ FLAWS = (
         ),
     ),
     # Memory
-    Flaw(
-        "MLF401",
-        f"{_NET}.memory.sids[2]",
-        lambda: described(shared_storage(), "modules.net.memory.sids.2.size_bytes", 4),
-    ),
+    Flaw("MLF401", f"{_NET}.memory.sids[2]",
+     lambda: described(shared_storage(), "modules.net.memory.sids.2.size_bytes", 4)),
     Flaw("MLF402", f"{_NET}.memory.sids[2]", lambda: described(net(), "modules.net.memory.sids.2.size_bytes", 3)),
     Flaw("MLF403", f"{_NET}.memory.sids[2]", lambda: described(net(), "modules.net.memory.sids.2.input_binding", "x")),
     Flaw("MLF404", f"{_NET}.memory.sids", lambda: described(net(), "modules.net.memory.sids.2", ...)),
-    Flaw(
-        "MLF404",
-        f"{_NET}.memory.sids",
-        lambda: described(net(), "modules.net.memory.sids.3", {"storage_id": 2, "size_bytes": 8}),
-    ),
+    Flaw("MLF404", f"{_NET}.memory.sids",
+     lambda: described(net(), "modules.net.memory.sids.3", {"storage_id": 2, "size_bytes": 8})),
     Flaw(
         "MLF405",
         f"{_NET}.{_MAIN}",
@@ -172,33 +148,18 @@ FLAWS = (
         ),
     ),
     Flaw("MLF407", f"{TINY_HEADER}: TVMGEN_TINY_WORKSPACE_SIZE", lambda: defining({"WORKSPACE_SIZE": 16})),
-    Flaw(
-        "MLF408",
-        f"{TINY_HEADER}: TVMGEN_TINY_X_SIZE",
-        lambda: with_runtime(defining({"X_SIZE": 140091232}, external_dependencies=(dependency("0.11.1"),))),
-    ),
-    Flaw(
-        "MLF408",
-        f"{TINY_HEADER}: TVMGEN_TINY_Y_SIZE",
-        lambda: with_runtime(defining({"Y_SIZE": 1}, external_dependencies=(dependency("0.12.dev17+g1a2b3c"),))),
-    ),
+    Flaw("MLF408", f"{TINY_HEADER}: TVMGEN_TINY_X_SIZE",
+     lambda: with_runtime(defining({"X_SIZE": 140091232}, external_dependencies=(dependency("0.11.1"),)))),
+    Flaw("MLF408", f"{TINY_HEADER}: TVMGEN_TINY_Y_SIZE",
+     lambda: with_runtime(defining({"Y_SIZE": 1}, external_dependencies=(dependency("0.12.dev17+g1a2b3c"),)))),
     Flaw("MLF409", f"{TINY_HEADER}: TVMGEN_TINY_X_SIZE", lambda: defining({"X_SIZE": 5})),
     Flaw("MLF410", f"{METADATA}: memory", lambda: operator(buffers=(OperatorBuffer("add", 3, (2,), "int8"),))),
-    Flaw(
-        "MLF411",
-        f"{_NET}.{_OPERATOR}[0]",
-        lambda: described(net(), f"{_NET_KEYS}.{_OPERATOR}.0.workspace.0.workspace_size_bytes", 8),
-    ),
-    Flaw(
-        "MLF412",
-        f"{_NET}.{_MAIN}[0].io_size_bytes",
-        lambda: described(net(), f"{_NET_KEYS}.{_MAIN}.0.io_size_bytes", 4),
-    ),
-    Flaw(
-        "MLF413",
-        f"{_NET}.{_MAIN}[0].io_size_bytes",
-        lambda: described(net(), f"{_NET_KEYS}.{_MAIN}.0.io_size_bytes", 17),
-    ),
+    Flaw("MLF411", f"{_NET}.{_OPERATOR}[0]",
+     lambda: described(net(), f"{_NET_KEYS}.{_OPERATOR}.0.workspace.0.workspace_size_bytes", 8)),
+    Flaw("MLF412", f"{_NET}.{_MAIN}[0].io_size_bytes",
+     lambda: described(net(), f"{_NET_KEYS}.{_MAIN}.0.io_size_bytes", 4)),
+    Flaw("MLF413", f"{_NET}.{_MAIN}[0].io_size_bytes",
+     lambda: described(net(), f"{_NET_KEYS}.{_MAIN}.0.io_size_bytes", 17)),
     Flaw(
         "MLF414",
         f"{_TINY}.{_MAIN}[0].workspace_size_bytes",
@@ -210,11 +171,8 @@ FLAWS = (
         ),
     ),
     # Graph
-    Flaw(
-        "MLF501",
-        f"{NET_GRAPH}: arg_nodes[1]",
-        lambda: replaced(net(), NET_GRAPH, '"arg_nodes": [0, 1]', '"arg_nodes": [0, 9]' + " " * 17 * 1024 * 1024),
-    ),
+    Flaw("MLF501", f"{NET_GRAPH}: arg_nodes[1]",
+     lambda: replaced(net(), NET_GRAPH, '"arg_nodes": [0, 1]', '"arg_nodes": [0, 9]' + " " * 17 * 1024 * 1024)),
     Flaw(
         "MLF502",
         f"{NET_GRAPH}: attrs.storage_scope",
@@ -225,23 +183,14 @@ FLAWS = (
     Flaw("MLF503", NET_GRAPH, parameter_first),
     Flaw("MLF504", f"{_NET}.executors", lambda: {**net(), "codegen/host/src/net_lib0.c": b";"}),
     Flaw("MLF505", NET_GRAPH, lambda: replaced(net(), NET_GRAPH, '"tvmgen_net_add"', '"tvmgen_net_sub"')),
-    Flaw(
-        "MLF506",
-        f"{_NET}.{_MAIN}[0].outputs",
-        lambda: described(foreign(net()), f"{_NET_KEYS}.{_MAIN}.0.outputs", {"output": {"dtype": "int32", "size": 8}}),
-    ),
+    Flaw("MLF506", f"{_NET}.{_MAIN}[0].outputs",
+     lambda: described(foreign(net()), f"{_NET_KEYS}.{_MAIN}.0.outputs", {"output": {"dtype": "int32", "size": 8}})),
     Flaw("MLF507", NET_GRAPH, lambda: net(params={})),
-    Flaw(
-        "MLF508",
-        NET_GRAPH,
-        lambda: replaced(net(), "codegen/host/src/net_lib0.c", "\\000tvmgen_net_add", "\\000tvmgen_net_ad"),
-    ),
+    Flaw("MLF508", NET_GRAPH,
+     lambda: replaced(net(), "codegen/host/src/net_lib0.c", "\\000tvmgen_net_add", "\\000tvmgen_net_ad")),
     # Parameters
-    Flaw(
-        "MLF601",
-        "parameters/net.params: p1",
-        lambda: net(params={"p0": np.array([[2.0, 4.0]], dtype=np.float32), "p1": np.zeros(1, np.int8)}),
-    ),
+    Flaw("MLF601", "parameters/net.params: p1",
+     lambda: net(params={"p0": np.array([[2.0, 4.0]], dtype=np.float32), "p1": np.zeros(1, np.int8)})),
     Flaw("MLF602", "parameters/net.params: p0", lambda: net(params={"p0": np.array([[2, 4]], dtype=np.int32)})),
     Flaw("MLF602", "parameters/net.params: p0", lambda: net(params={"p0": np.array([2, 4], dtype=np.float32)})),
     Flaw("MLF603", "parameters/net.params: " + "p" * 80, long_name),
@@ -249,14 +198,8 @@ FLAWS = (
     Flaw("MLF604", "parameters/net.json", lambda: {**net(), "parameters/net.json": b"[]"}),
     # Code
     Flaw("MLF701", TINY_SOURCE, lambda: replaced(tiny(), TINY_SOURCE, "tvmgen_tiny.h", "tvmgen_Tiny.h")),
-    Flaw(
-        "MLF702",
-        f"{TINY_SOURCE}: tvmgen_tiny_run",
-        lambda: {
-            **tiny(),
-            TINY_SOURCE: REGISTRY.format(function="tvmgen_tiny_run").encode()[:-1] + tiny()[TINY_SOURCE],
-        },
-    ),
+    Flaw("MLF702", f"{TINY_SOURCE}: tvmgen_tiny_run",
+     lambda: {**tiny(), TINY_SOURCE: REGISTRY.format(function="tvmgen_tiny_run").encode()[:-1] + tiny()[TINY_SOURCE]}),
     Flaw(
         "MLF702",
         "codegen/host/src/net_lib0.c: tvmgen_net_add",
@@ -267,11 +210,8 @@ FLAWS = (
             "int32_t tvmgen_net_add(void*, void* codes, int count, void* value, void* code);\nstatic const TVMModule",
         ),
     ),
-    Flaw(
-        "MLF703",
-        "codegen/host/src/other_lib0.c: TVMSystemLibEntryPoint",
-        lambda: packed(net_module(), net_module("other")),
-    ),
+    Flaw("MLF703", "codegen/host/src/other_lib0.c: TVMSystemLibEntryPoint",
+     lambda: packed(net_module(), net_module("other"))),
     Flaw(
         "MLF704",
         "codegen/host/src/b_lib0.c: __tvm_module_ctx",
@@ -280,11 +220,8 @@ FLAWS = (
             for path, content in tiny("a", "b").items()
         },
     ),
-    Flaw(
-        "MLF705",
-        "codegen/host/src/tiny_lib1.c: tvmgen_tiny_run",
-        lambda: {**tiny(), "codegen/host/src/tiny_lib1.c": b"int tvmgen_tiny_run(void) { return 1; }\n"},
-    ),
+    Flaw("MLF705", "codegen/host/src/tiny_lib1.c: tvmgen_tiny_run",
+     lambda: {**tiny(), "codegen/host/src/tiny_lib1.c": b"int tvmgen_tiny_run(void) { return 1; }\n"}),
     Flaw(
         "MLF706",
         "codegen/host/src/b_lib1.c: tvmgen_default_cmsis_nn_main_0",
@@ -306,36 +243,18 @@ FLAWS = (
             "\\000tvmgen_net_add",
         ),
     ),
-    Flaw(
-        "MLF708",
-        "codegen/host/src/net_lib0.c: _tvm_func_registry",
-        lambda: replaced(net(), "codegen/host/src/net_lib0.c", "\\001\\000", "\\002\\000"),
-    ),
-    Flaw(
-        "MLF709",
-        f"{_TINY}.executors",
-        lambda: replaced(tiny(), TINY_SOURCE, "int32_t tvmgen_tiny_run", "static int32_t run"),
-    ),
-    Flaw(
-        "MLF710",
-        f"{_NET}.{_OPERATOR}[0]",
-        lambda: described(net(), f"{_NET_KEYS}.{_OPERATOR}.0.function_name", "tvmgen_net_sub"),
-    ),
-    Flaw(
-        "MLF711",
-        f"{TINY_HEADER}: struct tvmgen_tiny_inputs",
-        lambda: foreign(replaced(tiny(), TINY_HEADER, "void* x;", "void* z;")),
-    ),
-    Flaw(
-        "MLF712",
-        "codegen/host/lib/tiny_lib0.o",
-        lambda: {**tiny(), "codegen/host/lib/tiny_lib0.o": b"\xcf\xfa\xed\xfe"},
-    ),
-    Flaw(
-        "MLF713",
-        TINY_SOURCE,
-        lambda: replaced(tiny(), TINY_SOURCE, "#include", "#include <arm_nnfunctions.h>\n#include"),
-    ),
+    Flaw("MLF708", "codegen/host/src/net_lib0.c: _tvm_func_registry",
+     lambda: replaced(net(), "codegen/host/src/net_lib0.c", "\\001\\000", "\\002\\000")),
+    Flaw("MLF709", f"{_TINY}.executors",
+     lambda: replaced(tiny(), TINY_SOURCE, "int32_t tvmgen_tiny_run", "static int32_t run")),
+    Flaw("MLF710", f"{_NET}.{_OPERATOR}[0]",
+     lambda: described(net(), f"{_NET_KEYS}.{_OPERATOR}.0.function_name", "tvmgen_net_sub")),
+    Flaw("MLF711", f"{TINY_HEADER}: struct tvmgen_tiny_inputs",
+     lambda: foreign(replaced(tiny(), TINY_HEADER, "void* x;", "void* z;"))),
+    Flaw("MLF712", "codegen/host/lib/tiny_lib0.o",
+     lambda: {**tiny(), "codegen/host/lib/tiny_lib0.o": b"\xcf\xfa\xed\xfe"}),
+    Flaw("MLF713", TINY_SOURCE,
+     lambda: replaced(tiny(), TINY_SOURCE, "#include", "#include <arm_nnfunctions.h>\n#include")),
     Flaw(
         "MLF714",
         f"{TINY_SOURCE}: tvmgen_tiny___tvm_main__",
@@ -347,11 +266,8 @@ FLAWS = (
         ),
     ),
     # External dependencies
-    Flaw(
-        "MLF801",
-        f"{_TINY}.external_dependencies[0]",
-        lambda: tiny(external_dependencies=(dependency("", "https://example.org/x.git", "git"),)),
-    ),
+    Flaw("MLF801", f"{_TINY}.external_dependencies[0]",
+     lambda: tiny(external_dependencies=(dependency("", "https://example.org/x.git", "git"),))),
     Flaw("MLF802", f"{_TINY}.external_dependencies[0]", lambda: tiny(external_dependencies=(dependency(),))),
     Flaw(
         "MLF803",
@@ -360,17 +276,11 @@ FLAWS = (
             packed(*(tiny_module(name, external_dependencies=(dependency(name),)) for name in ("a", "b")))
         ),
     ),
-    Flaw(
-        "MLF803",
-        f"{_TINY}.external_dependencies[1]",
-        lambda: with_runtime(tiny(external_dependencies=(dependency("a"), dependency("b")))),
-    ),
+    Flaw("MLF803", f"{_TINY}.external_dependencies[1]",
+     lambda: with_runtime(tiny(external_dependencies=(dependency("a"), dependency("b"))))),
     Flaw("MLF804", "runtime", lambda: with_runtime(tiny())),
-    Flaw(
-        "MLF806",
-        f"{_TINY}.external_dependencies[1]",
-        lambda: with_runtime(tiny(external_dependencies=(dependency(), dependency()))),
-    ),
+    Flaw("MLF806", f"{_TINY}.external_dependencies[1]",
+     lambda: with_runtime(tiny(external_dependencies=(dependency(), dependency())))),
     Flaw("MLF805", BUNDLE, lambda: {**with_bundle(tiny_module()), BUNDLE: b"{}"}),
-)
+)  # fmt: skip
 """One archive per finding; ``MLF303`` never occurs alone, because one of two such names has upper-case letters."""

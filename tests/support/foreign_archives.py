@@ -133,14 +133,12 @@ def operators_archive() -> Files:
         "version": 7,
         "model_name": "default",
         "export_datetime": "2024-01-02 03:04:05Z",
-        "memory": {
-            "twice": [int32, int32],
-            "both": [float32, float32, {**float32, "size_bytes": 4, "shape": [1]}, float32],
-        },
+        "memory": {"twice": [int32, int32],
+         "both": [float32, float32, {**float32, "size_bytes": 4, "shape": [1]}, float32]},
         "target": ["c -keys=cpu "],
         "executors": [],
         "style": "operator",
-    }
+    }  # fmt: skip
     return {
         "metadata.json": json.dumps(fields).encode(),
         "src/tir-1.txt": b"# from tvm.script import tir as T\n",

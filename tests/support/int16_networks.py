@@ -119,10 +119,6 @@ def network(seed: int, *, extreme: bool = False) -> Case:
 
 
 KINDS: dict[str, Callable[..., Case]] = {
-    "CONV_2D": conv2d,
-    "CONV_2D 1x1": pointwise,
-    "FULLY_CONNECTED": fully_connected,
-    "more than 32 bits": deep,
-    "DEPTHWISE_CONV_2D": depthwise,
-    "several layers": network,
-}
+    "CONV_2D": conv2d, "CONV_2D 1x1": pointwise, "FULLY_CONNECTED": fully_connected, "more than 32 bits": deep,
+    "DEPTHWISE_CONV_2D": depthwise, "several layers": network,
+}  # fmt: skip

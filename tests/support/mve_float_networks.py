@@ -81,7 +81,5 @@ def fully_connected(seed: int) -> Case:
 
 
 KINDS: dict[str, Callable[[int], Case]] = {
-    "CONV_2D": conv2d,
-    "DEPTHWISE_CONV_2D": depthwise,
-    "FULLY_CONNECTED": fully_connected,
-}
+    "CONV_2D": conv2d, "DEPTHWISE_CONV_2D": depthwise, "FULLY_CONNECTED": fully_connected,
+}  # fmt: skip

@@ -141,12 +141,6 @@ def add(seed: int, *, extreme: bool = False) -> Case:
 
 
 KINDS: dict[str, Callable[..., Case]] = {
-    "CONV_2D": conv2d,
-    "CONV_2D 1x1": pointwise,
-    "CONV_2D small": small_windows,
-    "FULLY_CONNECTED": fully_connected,
-    "DEPTHWISE_CONV_2D": depthwise,
-    "DEPTHWISE_CONV_2D 3x3": depthwise_planes,
-    "ADD": add,
-    "POOL_2D": pool,
-}
+    "CONV_2D": conv2d, "CONV_2D 1x1": pointwise, "CONV_2D small": small_windows, "FULLY_CONNECTED": fully_connected,
+    "DEPTHWISE_CONV_2D": depthwise, "DEPTHWISE_CONV_2D 3x3": depthwise_planes, "ADD": add, "POOL_2D": pool,
+}  # fmt: skip

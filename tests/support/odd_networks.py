@@ -203,24 +203,10 @@ def moved() -> Graph:
 
 
 GRAPHS: tuple[Callable[[], Graph], ...] = (
-    no_nodes,
-    without_elements,
-    input_is_output,
-    same_output_twice,
-    output_read_later,
-    folded_to_constants,
-    no_inputs,
-    reshapes,
-    in_place_chain,
-    residual_with_a_broadcast,
-    pads_of_all_kinds,
-    pads_with_other_values,
-    identities,
-    dead_branch,
-    sums_beyond_32_bits,
-    bounded,
-    moved,
-)
+    no_nodes, without_elements, input_is_output, same_output_twice, output_read_later, folded_to_constants, no_inputs,
+    reshapes, in_place_chain, residual_with_a_broadcast, pads_of_all_kinds, pads_with_other_values, identities,
+    dead_branch, sums_beyond_32_bits, bounded, moved,
+)  # fmt: skip
 
 
 def values_of(graph: Graph) -> list[npt.NDArray[Any]]:

@@ -205,10 +205,7 @@ TVM_DLL int32_t {function}{_PACKED} {{
         )
     name = LAYOUT[version]["lib"]
     first = registry if executor != "aot" else entry
-    return {
-        f"{place}/{name.format(n=0)}.c": first.encode(),
-        f"{place}/{name.format(n=1)}.c": kernel.encode(),
-    }
+    return {f"{place}/{name.format(n=0)}.c": first.encode(), f"{place}/{name.format(n=1)}.c": kernel.encode()}
 
 
 _SIDS = [

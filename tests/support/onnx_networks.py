@@ -148,11 +148,8 @@ def keras_network() -> bytes:
 
 
 EXPORTED: Mapping[str, Callable[[], bytes]] = {
-    "attention": attention,
-    "keras": keras_network,
-    "mobile": mobile_network,
-    "segmentation": segmentation,
-}
+    "attention": attention, "keras": keras_network, "mobile": mobile_network, "segmentation": segmentation,
+}  # fmt: skip
 
 
 def quantized_network() -> QuantizedNetwork:

@@ -143,16 +143,9 @@ def _resize(g: RandomGraph, source: int, shape: tuple[int, ...]) -> list[int]:
 _Movement = Callable[["RandomGraph", int, "tuple[int, ...]"], "list[int]"]
 
 _ANY: Mapping[str, _Movement] = {
-    "BROADCAST_TO": _broadcast_to,
-    "EXPAND_DIMS": _expand_dims,
-    "GATHER": _gather,
-    "MIRROR_PAD": _mirror_pad,
-    "PACK": _pack,
-    "PADV2": _padv2,
-    "SPLIT_V": _split_v,
-    "STRIDED_SLICE": _strided_slice,
-    "UNPACK": _unpack,
-}
+    "BROADCAST_TO": _broadcast_to, "EXPAND_DIMS": _expand_dims, "GATHER": _gather, "MIRROR_PAD": _mirror_pad,
+    "PACK": _pack, "PADV2": _padv2, "SPLIT_V": _split_v, "STRIDED_SLICE": _strided_slice, "UNPACK": _unpack,
+}  # fmt: skip
 
 _IMAGE: Mapping[str, _Movement] = {
     **{name: _blocks(name)

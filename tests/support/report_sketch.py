@@ -201,9 +201,6 @@ def _owner(name: str, pieces: list[Json]) -> Json:
         "name": name,
         "flash": sum(each["size"] for each in pieces if each["flash"]),
         "ram": sum(each["size"] for each in pieces if each["ram"]),
-        "kinds": {
-            "flash": of("flash", ("code", "weights", "tables")),
-            "ram": of("ram", ("arena", "state", "data")),
-        },
+        "kinds": {"flash": of("flash", ("code", "weights", "tables")), "ram": of("ram", ("arena", "state", "data"))},
         "pieces": pieces,
-    }
+    }  # fmt: skip

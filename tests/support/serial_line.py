@@ -18,12 +18,9 @@ from mlfbuild.targets import RUNTIME
 from support.device_firmware import device_firmware
 
 UARTS = {
-    "mps2-an385": 0x40004000,
-    "mps2-an386": 0x40004000,
-    "mps2-an500": 0x40004000,
-    "mps2-an505": 0x50200000,
+    "mps2-an385": 0x40004000, "mps2-an386": 0x40004000, "mps2-an500": 0x40004000, "mps2-an505": 0x50200000,
     "mps3-an547": 0x59303000,
-}
+}  # fmt: skip
 """The first CMSDK UART of each board, at its Secure address."""
 UART = r"""
 #include "mlf_serial.h"

@@ -123,15 +123,10 @@ void arm_softmax_s8();
 """
 
 HEADERS = {
-    "dlpack/dlpack.h": _DLPACK,
-    "tvm/runtime/c_runtime_api.h": _RUNTIME,
-    "tvm/runtime/c_backend_api.h": _BACKEND,
-    "tvm/runtime/crt/module.h": _MODULE,
-    "tvm/runtime/metadata_types.h": _METADATA,
-    "arm_nnfunctions.h": _CMSIS_NN,
-    "arm_nn_types.h": "",
-    "arm_nn_math_types.h": "",
-}
+    "dlpack/dlpack.h": _DLPACK, "tvm/runtime/c_runtime_api.h": _RUNTIME, "tvm/runtime/c_backend_api.h": _BACKEND,
+    "tvm/runtime/crt/module.h": _MODULE, "tvm/runtime/metadata_types.h": _METADATA, "arm_nnfunctions.h": _CMSIS_NN,
+    "arm_nn_types.h": "", "arm_nn_math_types.h": "",
+}  # fmt: skip
 
 
 def write_tvm_headers(folder: Path) -> Path:

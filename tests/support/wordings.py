@@ -24,10 +24,8 @@ OPTION_ERRORS = {
 }
 """Class methods of ``UsageError``, which take the option, the reason and the hint, and the code of each."""
 GRAPH_ERRORS = {
-    "GraphError": "InputFileError",
-    "DamagedFileError": "InputFileError",
-    "OperatorError": "UnsupportedModelError",
-}
+    "GraphError": "InputFileError", "DamagedFileError": "InputFileError", "OperatorError": "UnsupportedModelError",
+}  # fmt: skip
 """The final class of the errors of a graph, which get their code when a front end adds the file."""
 CODE = re.compile(r"[a-z]+(-[a-z]+)+")
 

@@ -89,32 +89,20 @@ def test_spelling_of_a_board_does_not_matter(tmp_path: Path, name: str) -> None:
     ("keys", "address", "start"),
     [
         ("board: pico2, runner: {server: probe-rs}", "localhost:1337", "probe-rs gdb --chip RP235x"),
-        (
-            "board: pico, runner: {server: openocd}",
-            "localhost:3333",
-            "openocd -f interface/cmsis-dap.cfg -c adapter speed 2000 -f target/rp2040.cfg",
-        ),
+        ("board: pico, runner: {server: openocd}", "localhost:3333",
+         "openocd -f interface/cmsis-dap.cfg -c adapter speed 2000 -f target/rp2040.cfg"),
         ("mcu: STM32F407VGT6, runner: {server: probe-rs}", "localhost:1337", "probe-rs gdb --chip STM32F407VG"),
         ("mcu: stm32f407vgt6, runner: {server: pyocd}", "localhost:3333", "pyocd gdbserver --target stm32f407vgtx"),
         ("mcu: nrf52840, runner: {server: pyocd}", "localhost:3333", "pyocd gdbserver --target nrf52840"),
         ("mcu: stm32l4r5zi, runner: {server: probe-rs}", "localhost:1337", "probe-rs gdb --chip STM32L4R5ZI"),
-        (
-            'board: nrf5340dk, runner: {probe: "68"}',
-            "localhost:2331",
-            "JLinkGDBServerCLExe -device nrf5340_xxaa_app -if SWD -nogui -select usb={probe}",
-        ),
-        (
-            "board: ek-ra6m5, runner: {server: probe-rs, probe: x}",
-            "localhost:1337",
-            "probe-rs gdb --chip R7FA6M5BH --probe {probe}",
-        ),
-        (
-            "board: nrf52840dk, runner: {server: openocd}",
-            "localhost:3333",
-            "openocd -f interface/jlink.cfg -c transport select swd -f target/nrf52.cfg",
-        ),
+        ('board: nrf5340dk, runner: {probe: "68"}', "localhost:2331",
+         "JLinkGDBServerCLExe -device nrf5340_xxaa_app -if SWD -nogui -select usb={probe}"),
+        ("board: ek-ra6m5, runner: {server: probe-rs, probe: x}", "localhost:1337",
+         "probe-rs gdb --chip R7FA6M5BH --probe {probe}"),
+        ("board: nrf52840dk, runner: {server: openocd}", "localhost:3333",
+         "openocd -f interface/jlink.cfg -c transport select swd -f target/nrf52.cfg"),
     ],
-)
+)  # fmt: skip
 def test_command_of_the_server_has_the_names_of_the_part(tmp_path: Path, keys: str, address: str, start: str) -> None:
     found = runner(tmp_path, keys)
     assert (found.gdb, " ".join(found.start)) == (address, start)

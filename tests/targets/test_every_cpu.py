@@ -125,7 +125,8 @@ ON_PUSH = {
 
 
 def test_every_cpu_has_a_board() -> None:
-    assert {cpu for cpu, _, _ in ON_BOARDS} == set(CPUS) - {"host"}
+    lacking = set(CPUS) - {"host"} - {cpu for cpu, _, _ in ON_BOARDS}
+    assert lacking == set(), "mlfbuild/targets/data/boards.toml: no board runs their code"
 
 
 @pytest.fixture(scope="module")
@@ -139,12 +140,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     np.savez(folder / "net.npz", **vectors)
     targets = {
         f"{board}-{cpu[-4:]}-{compiler}".replace("+", "-").replace(".", "-"): {
-            "cpu": cpu,
-            "board": board,
-            "c-compiler": compiler,
+            "cpu": cpu, "board": board, "c-compiler": compiler,
         }
         for cpu, board, compiler in ON_BOARDS
-    }
+    }  # fmt: skip
     models = {"net": {"source": "net.tflite", "vectors": "net.npz"}}
     (folder / "mlfbuild.yml").write_text(json.dumps({"mlfbuild": 1, "targets": targets, "models": models}))
     return folder / "mlfbuild.yml"
@@ -155,11 +154,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for index, row in enumerate(ON_BOARDS)
 ])  # fmt: skip
 def test_a_network_is_right_on_the_board(
-    project: Path,
-    tool: Callable[..., str],
-    newest_clang: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
-    index: int,
+    project: Path, tool: Callable[..., str], newest_clang: dict[str, str], monkeypatch: pytest.MonkeyPatch, index: int
 ) -> None:
     cpu, board, compiler = ON_BOARDS[index]
     tool(compiler_program(CPUS[cpu], GCC), "cmake", "ninja", BOARDS[board].emulator)

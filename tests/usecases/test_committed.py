@@ -132,8 +132,7 @@ def test_test_firmware_of_the_tree_is_verified_by_its_image(folder: Folder, tool
     tool("ninja")
     assert folder.run("build", "--tree", "tree", "--with-verify").status == 0
     folder.write(
-        "CMakeLists.txt",
-        "cmake_minimum_required(VERSION 3.22)\nproject(app LANGUAGES C)\ninclude(tree/mlf.cmake)\n",
+        "CMakeLists.txt", "cmake_minimum_required(VERSION 3.22)\nproject(app LANGUAGES C)\ninclude(tree/mlf.cmake)\n"
     )
     subprocess.run([tool("cmake"), "-G", "Ninja", "-B", "out"], check=True, capture_output=True)
     subprocess.run([tool("cmake"), "--build", "out", "--target", "mlf_alpha_verify"], check=True, capture_output=True)

@@ -113,10 +113,7 @@ def test_instruction_budgets_require_the_emulator(machine: Callable[..., Path]) 
 
 
 def test_a_compiler_without_a_c_library_and_an_old_cmake(machine: Callable[..., Path]) -> None:
-    scripts = {
-        "arm-none-eabi-gcc": 'for last; do :; done; echo "${last##*=}"',
-        "cmake": "echo 'cmake version 3.18.4'",
-    }
+    scripts = {"arm-none-eabi-gcc": 'for last; do :; done; echo "${last##*=}"', "cmake": "echo 'cmake version 3.18.4'"}
     found = diagnose(machine("gcc", "ninja", **scripts), ["m4"])
     assert states(found)["m4"][0] == (
         "CMake 3.18.4 is older than 3.22",
@@ -181,10 +178,7 @@ def test_installed_compilers_of_models(models: Path) -> None:
 
 def test_missing_compilers_of_models(models: Path) -> None:
     found = diagnose(models)
-    reasons = [
-        "model kws: TVM's interpreter: tools/python: no such file",
-        "model vww: tools/{export}: no such file",
-    ]
+    reasons = ["model kws: TVM's interpreter: tools/python: no such file", "model vww: tools/{export}: no such file"]
     assert not found.healthy
     assert {name: missing for name, (missing, _) in states(found).items() if missing} == {
         "m4": (reasons[0],), "pc": (reasons[1],)

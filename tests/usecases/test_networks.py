@@ -11,11 +11,8 @@ from mlfbuild.usecases.build import build_project as build
 from mlfbuild.usecases.verify import verify_job, verify_jobs
 
 BOARDS = {
-    "cortex-m4": "mps2-an386",
-    "cortex-m7": "mps2-an500",
-    "cortex-m33": "mps2-an505",
-    "cortex-m55": "mps3-an547",
-}
+    "cortex-m4": "mps2-an386", "cortex-m7": "mps2-an500", "cortex-m33": "mps2-an505", "cortex-m55": "mps3-an547",
+}  # fmt: skip
 
 BEST_ARENAS = {"kws_int8": 17_152, "ic_int8": 49_728, "ad_int8": 768, "vww_int8": 55_296}
 """Bytes without the caller's inputs and outputs: the least that another compiler needs."""
@@ -35,10 +32,7 @@ def test_every_vector_on_the_board(
     shared: Path, tool: Callable[..., str], tmp_path: Path, model: str, cpu: str
 ) -> None:
     tool("arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm")
-    files = {
-        "source": str(shared / "models" / f"{model}.tflite"),
-        "vectors": str(shared / "golden" / f"{model}.npz"),
-    }
+    files = {"source": str(shared / "models" / f"{model}.tflite"), "vectors": str(shared / "golden" / f"{model}.npz")}
     target = {"cpu": cpu, "board": BOARDS[cpu]}
     project = tmp_path / "mlfbuild.yml"
     project.write_text(json.dumps({"mlfbuild": 1, "targets": {"board": target}, "models": {model: files}}))

@@ -104,12 +104,9 @@ def test_unpacked_archive_compiles(shared: Path, tmp_path: Path, tool: Callable[
 
 
 FLAVOURS = {
-    "old": "v5-add-aotc",
-    "new": "conv-aotc",
-    "graph": "v5-many-graphlink",
-    "packed": "byoc-aotp",
+    "old": "v5-add-aotc", "new": "conv-aotc", "graph": "v5-many-graphlink", "packed": "byoc-aotp",
     "several": "multi-mixed",
-}
+}  # fmt: skip
 WITH_VECTORS = [name for name in TVM_ARCHIVES if name not in {"operator-add", "kws_int8-cmsisnn_m4"}]
 """An operator has none, and CMSIS-NN is in no archive."""
 OBJECTS = "conv-llvm_graph_m4"
@@ -265,13 +262,10 @@ def test_generated_memory_counts_as_ram(tmp_path: Path) -> None:
         "nodes": nodes,
         "arg_nodes": [0],
         "heads": [[2, 0, 0]],
-        "attrs": {
-            "dltype": ["list_str", ["float32"] * 3],
-            "storage_id": ["list_int", [0, 1, 2]],
-            "shape": ["list_shape", [[1, 2], [1, 2_000_000], [1, 2]]],
-        },
+        "attrs": {"dltype": ["list_str", ["float32"] * 3], "storage_id": ["list_int", [0, 1, 2]],
+         "shape": ["list_shape", [[1, 2], [1, 2_000_000], [1, 2]]]},
         "node_row_ptr": [0, 1, 2, 3],
-    }
+    }  # fmt: skip
     (module,) = graph_library().modules
     module = replace(module, graph_json=json.dumps(graph).encode(), params={}, main=(MainMemory(0, 0, 16),), storage=())
     (tmp_path / "large.tar").write_bytes(pack_archive(Library((module,))))

@@ -3,13 +3,15 @@
 import re
 import subprocess
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
-from mlfbuild.core.errors import TimedOutError
+from mlfbuild.core.errors import TimedOutError, UsageError
+from mlfbuild.library import CodegenFile, Library, Module, ModuleTarget
 from mlfbuild.targets import BOARDS, GCC, RUNTIME, Board, board_called, compiler_program, cpu_called, emulated_board
 from mlfbuild.verify.emulator import EmulatorRun, run_elf
+from mlfbuild.verify.emulator.board_image import fitting_cpu
 from support.board_cases import Build, build_program
 from support.errors import raises
 from support.examples import first_on_push
@@ -124,11 +126,9 @@ def test_stack_overflow_ends_the_run(run: Run, board: Board) -> None:
     result = run("overflow")
     assert result.exit_status == FAULT_STATUS
     recognised = {
-        "cortex-m33": "HardFault: stack overflow",
-        "cortex-m55": "HardFault: stack overflow",
-        "cortex-a9": "data abort: stack overflow",
-        "rv32imc": "store access fault: stack overflow",
-    }
+        "cortex-m33": "HardFault: stack overflow", "cortex-m55": "HardFault: stack overflow",
+        "cortex-a9": "data abort: stack overflow", "rv32imc": "store access fault: stack overflow",
+    }  # fmt: skip
     assert recognised.get(board.cpu, "the stack pointer is outside the stack") in result.stdout
 
 
@@ -234,3 +234,59 @@ def test_writable_section_that_startup_does_not_initialise_is_rejected(
         AssertionError, match=r"a writable section has a name .* call it \.data\.<name> or \.bss\.<name>"
     ):
         build_firmware(tmp_path, board, {"main.c": SECTION % (".mine", "int")})
+
+
+# The CPU of a board for which firmware is built around a module with objects.
+
+Compiled = Callable[..., Library]
+
+
+@pytest.fixture
+def compiled(tmp_path: Path, tool: Callable[[str], str]) -> Compiled:
+    """Return a function that returns a library with an object, compiled with given flags."""
+    gcc = tool("arm-none-eabi-gcc")
+
+    def make(*flags: str) -> Library:
+        (tmp_path / "f.c").write_text("float f(float x) { return x + 1; }\n")
+        subprocess.run([gcc, "-mthumb", *flags, "-c", tmp_path / "f.c", "-o", tmp_path / "f.o"], check=True)
+        file = CodegenFile(PurePosixPath("host/lib/net_lib0.o"), (tmp_path / "f.o").read_bytes())
+        return Library((Module("net", "graph", (ModuleTarget("llvm"),), (), (), (file,)),))
+
+    return make
+
+
+HARD = ("-mcpu=cortex-m4", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16")
+SOFT = ("-mcpu=cortex-m4", "-mfloat-abi=soft")
+M23 = ("-mcpu=cortex-m23", "-mfloat-abi=soft")
+
+
+@pytest.mark.parametrize(
+    ("flags", "board", "cpu"),
+    [
+        (HARD, "mps2-an386", "cortex-m4"),
+        (SOFT, "mps2-an386", "cortex-m4+nofp"),
+        (M23, "mps2-an505", "cortex-m23"),
+        (("-mcpu=cortex-m0", "-mfloat-abi=soft"), "mps2-an385", "cortex-m3"),
+    ],
+)
+def test_float_abi_of_objects_selects_the_cpu(compiled: Compiled, flags: tuple[str, ...], board: str, cpu: str) -> None:
+    assert fitting_cpu(compiled(*flags), board_called(board), "net.tar").name == cpu
+
+
+@pytest.mark.parametrize("board", BOARDS.values(), ids=lambda board: board.name)
+def test_without_objects_the_cpu_is_that_of_the_board(board: Board) -> None:
+    assert fitting_cpu(Library(()), board, "net.tar").name == board.cpu
+
+
+@pytest.mark.parametrize(
+    ("flags", "board", "reason"),
+    [
+        (HARD, "mps2-an385", "holds code for Armv7E-M, which cortex-m3 does not run"),
+        (SOFT, "mps3-an547", "is soft-float, and code for cortex-m55 is hard-float"),
+    ],
+)
+def test_objects_that_no_cpu_of_the_board_runs_are_rejected(
+    compiled: Compiled, flags: tuple[str, ...], board: str, reason: str
+) -> None:
+    with pytest.raises(UsageError, match=rf"net.tar: codegen/host/lib/net_lib0\.o: {reason}"):
+        fitting_cpu(compiled(*flags), board_called(board), "net.tar")

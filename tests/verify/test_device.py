@@ -85,10 +85,8 @@ def test_correct_model_passes_and_its_memory_is_measured(workdir: Path, desk: Co
 
 
 WRONG = {
-    "an output is off by one": (
-        "if (a[0] < 0) sum[2]++;",
-        r"net: case 1, output 0 \(sum\), element 2: expected 102, got 103 \(1 of 4 elements differ\)",
-    ),
+    "an output is off by one": ("if (a[0] < 0) sum[2]++;",
+     r"net: case 1, output 0 \(sum\), element 2: expected 102, got 103 \(1 of 4 elements differ\)"),
     "it changes an input": ("if (a[2] == 100) a[1]++;", r"net: case 1: changed input 0"),
     "it leaves the arena": ("workspace[64] = 0;", r"(net: case \d: wrote outside the workspace of 64 bytes\n?){3}"),
     "it executes an undefined instruction": (
@@ -103,15 +101,11 @@ WRONG = {
         "if (a[0] == 9) { volatile char deep[65536]; for (int i = 65535; i >= 0; i--) deep[i] = 1; }",
         r"net: case 2: the firmware faulted\nHardFault: access to protected .*\n  the stack pointer .*\n.*",
     ),
-    "it hangs": (
-        "while (a[0] == -5 && runs) { }",
-        r"net: case 1: no result after 1 s, so it was stopped in run \(net_lib0\.c:\d+\)",
-    ),
-    "it resets the device": (
-        "if (a[0] == 9) { *(volatile unsigned *)0xE000ED0C = 0x05FA0004; for (;;) { } }",
-        r"net: case 2: the device was reset, for example by a watchdog or a dip of its supply",
-    ),
-}
+    "it hangs": ("while (a[0] == -5 && runs) { }",
+     r"net: case 1: no result after 1 s, so it was stopped in run \(net_lib0\.c:\d+\)"),
+    "it resets the device": ("if (a[0] == 9) { *(volatile unsigned *)0xE000ED0C = 0x05FA0004; for (;;) { } }",
+     r"net: case 2: the device was reset, for example by a watchdog or a dip of its supply"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("wrong", "found"), first_on_push(WRONG.values(), 0), ids=WRONG)

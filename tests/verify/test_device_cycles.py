@@ -139,16 +139,14 @@ def test_minimum_median_and_maximum_are_without_the_cost_of_taking_times(
     ("status", "counter", "code", "words", "seen"),
     [
         (17, "dwt", "counter-trace-disabled", {"ctrl": 0x40000000}, ["DWT_CTRL 0x40000000", "DEMCR 0x00000000"]),
-        pytest.param(
-            18, "dwt", "counter-absent", {"ctrl": 0x02000000}, ["DWT_CTRL 0x02000000"], marks=pytest.mark.sweep
-        ),
+        pytest.param(18, "dwt", "counter-absent", {"ctrl": 0x02000000}, ["DWT_CTRL 0x02000000"],
+         marks=pytest.mark.sweep),
         pytest.param(19, "pmu", "counter-disabled", {"pmu": 2}, ["PMU_CTRL 0x00000002"], marks=pytest.mark.sweep),
-        pytest.param(
-            20, "dwt", "counter-stopped", {"ctrl": 1, "demcr": 1 << 24}, ["DEMCR 0x01000000"], marks=pytest.mark.sweep
-        ),
+        pytest.param(20, "dwt", "counter-stopped", {"ctrl": 1, "demcr": 1 << 24}, ["DEMCR 0x01000000"],
+         marks=pytest.mark.sweep),
         pytest.param(20, "systick", "counter-stopped", {"csr": 7}, ["SYST_CSR 0x00000007"], marks=pytest.mark.sweep),
     ],
-)
+)  # fmt: skip
 def test_a_counter_that_does_not_count_is_refused_with_what_the_debugger_reads(
     image: Path, tmp_path: Path, status: int, counter: str, code: str, words: dict[str, int], seen: list[str]
 ) -> None:

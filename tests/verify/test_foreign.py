@@ -200,13 +200,7 @@ def test_words_that_are_not_calls_are_ignored(tmp_path: Path) -> None:
 # What fails while it runs ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("statement", "status"),
-    [
-        ("return 7;", 7),
-        ("return helper();", -1),
-    ],
-)
+@pytest.mark.parametrize(("statement", "status"), [("return 7;", 7), ("return helper();", -1)])
 def test_errors_of_kernels(tmp_path: Path, statement: str, status: int) -> None:
     """A kernel returns an error; a helper allocates memory repeatedly, in an amount that is not known in advance."""
     helper = (

@@ -76,13 +76,10 @@ def test_any_tensor_name_survives_the_c_compiler(tmp_path: Path, tool: Callable[
         ({"outputs": (TensorInfo("b", "float32", 7),)}, "test-firmware-damaged", f": {SYMBOL}: tensor 'b'"),
         ({"outputs": (TensorInfo("b", "int8", 1 << 40),)}, "test-firmware-damaged", f": {SYMBOL}: tensor 'b'"),
         ({"outputs": (TensorInfo("b", "int8", 8, (3, 3)),)}, "test-firmware-damaged", f": {SYMBOL}: tensor 'b'"),
-        (
-            {"outputs": (TensorInfo("b", "int8", 8, (1 << 62,) * 9000),)},
-            "test-firmware-damaged",
-            f": {SYMBOL}: tensor 'b'",
-        ),
+        ({"outputs": (TensorInfo("b", "int8", 8, (1 << 62,) * 9000),)}, "test-firmware-damaged",
+         f": {SYMBOL}: tensor 'b'"),
     ],
-)
+)  # fmt: skip
 def test_invalid_descriptions_are_rejected(
     tmp_path: Path, tool: Callable[[str], str], changes: dict[str, Any], code: str, place: str
 ) -> None:

@@ -109,14 +109,9 @@ def test_timed_runs_in_pools_compile_with_a_hook(tmp_path: Path) -> None:
     folders = [tmp_path, tmp_path / "host/include", RUNTIME / "profile"]
     includes = [word for folder in folders for word in ("-I", folder)]
     flags = [
-        "-mcpu=cortex-m4",
-        *WARNINGS,
-        "-D_GNU_SOURCE",
-        "-DMLF_COUNTER_DWT=1",
-        *includes,
-        "-c",
+        "-mcpu=cortex-m4", *WARNINGS, "-D_GNU_SOURCE", "-DMLF_COUNTER_DWT=1", *includes, "-c",
         RUNTIME / "verify/verify.c",
-    ]
+    ]  # fmt: skip
     run(["arm-none-eabi-gcc", *flags, "-o", tmp_path / "verify.o"])
 
 

@@ -85,24 +85,18 @@ def test_correct_model_passes_on_a_bad_line(workdir: Path, wire: Line, desk: Con
 
 
 WRONG = {
-    "it executes an undefined instruction": (
-        'if (a[0] == 9) __asm__ volatile(".inst.n 0xde00");',
-        r"net: case 2: the firmware faulted\nHardFault: undefined instruction\n  pc 0x\w{8} in \w+ .*\n.*\n.*",
-    ),
-    "an output is off by one": (
-        "if (a[0] < 0) sum[2]++;",
-        r"net: case 1, output 0 \(sum\), element 2: expected 102, got 103 \(1 of 4 elements differ\)",
-    ),
+    "it executes an undefined instruction": ('if (a[0] == 9) __asm__ volatile(".inst.n 0xde00");',
+     r"net: case 2: the firmware faulted\nHardFault: undefined instruction\n  pc 0x\w{8} in \w+ .*\n.*\n.*"),
+    "an output is off by one": ("if (a[0] < 0) sum[2]++;",
+     r"net: case 1, output 0 \(sum\), element 2: expected 102, got 103 \(1 of 4 elements differ\)"),
     "its stack overflows": (
         "if (a[0] == 9) { volatile char deep[65536]; for (int i = 65535; i >= 0; i--) deep[i] = 1; }",
         r"net: case 2: the firmware faulted\nHardFault: access to protected memory at 0x\w{8}(.*\n?){3}",
     ),
-    "it resets the device": (
-        "if (a[0] == 9) { *(volatile unsigned *)0xE000ED0C = 0x05FA0004; for (;;) { } }",
-        r"net: case 2: the device was reset, for example by a watchdog or a dip of its supply",
-    ),
+    "it resets the device": ("if (a[0] == 9) { *(volatile unsigned *)0xE000ED0C = 0x05FA0004; for (;;) { } }",
+     r"net: case 2: the device was reset, for example by a watchdog or a dip of its supply"),
     "it hangs": ("while (a[0] == -5 && runs) { }", r"net: case 1: no result after 2 s"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("wrong", "found"), first_on_push(WRONG.values()), ids=WRONG)

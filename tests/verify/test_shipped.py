@@ -111,34 +111,24 @@ def test_caller_provides_the_workspace(folder: Path, desk: Connection) -> None:
 
 
 WRONG = {
-    "an output is off by one": (
-        "if (a[0] < 0) sum[2]++;",
-        r"net: case 1, output 0 \(sum\), element 2: expected 102, got 103 \(1 of 4 elements differ\)",
-    ),
+    "an output is off by one": ("if (a[0] < 0) sum[2]++;",
+     r"net: case 1, output 0 \(sum\), element 2: expected 102, got 103 \(1 of 4 elements differ\)"),
     "it writes past an output": ("sum[4] = 0;", r"(net: case \d: wrote outside output 0\n?){3}"),
     "it changes an input": ("if (a[2] == 100) a[1]++;", r"net: case 1: changed input 0"),
-    "it remembers the run before": (
-        "if (runs == 4) sum[1] = 0;",
-        r"net: case 1, output 0 \(sum\), element 1: the second run differs from the first \(0 after 8\)",
-    ),
+    "it remembers the run before": ("if (runs == 4) sum[1] = 0;",
+     r"net: case 1, output 0 \(sum\), element 1: the second run differs from the first \(0 after 8\)"),
     "it returns an error": ("if (a[0] == 9) return -1;", r"net: case 2: the run function returned -1, not 0"),
-    "it faults": (
-        'if (a[0] == 9) __asm__ volatile(".inst.n 0xde00");',
-        r"net: case 2: the firmware faulted\nHardFault: undefined instruction\n  pc \w+ in run \(net_lib0.c:16\)[^|]+",
-    ),
-    "it hangs": (
-        "while (a[0] == -5 && runs) { }",
-        r"net: case 1: no result after 1 s, so it was stopped in run \(net_lib0\.c:\d+\)",
-    ),
-    "it resets the device": (
-        "if (a[0] == 9) { *(volatile unsigned *)0xE000ED0C = 0x05FA0004; for (;;) { } }",
-        r"net: case 2: the device was reset, for example by a watchdog or a dip of its supply",
-    ),
+    "it faults": ('if (a[0] == 9) __asm__ volatile(".inst.n 0xde00");',
+     r"net: case 2: the firmware faulted\nHardFault: undefined instruction\n  pc \w+ in run \(net_lib0.c:16\)[^|]+"),
+    "it hangs": ("while (a[0] == -5 && runs) { }",
+     r"net: case 1: no result after 1 s, so it was stopped in run \(net_lib0\.c:\d+\)"),
+    "it resets the device": ("if (a[0] == 9) { *(volatile unsigned *)0xE000ED0C = 0x05FA0004; for (;;) { } }",
+     r"net: case 2: the device was reset, for example by a watchdog or a dip of its supply"),
     "it needs more stack than there is": (
         "if (a[0] == 9) { volatile char deep[4000]; for (int i = 0; i < 4000; i++) deep[i] = 1; }",
         r"net: case 2: it uses more than the [\d,]+ bytes of stack that are free",
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.sweep

@@ -66,14 +66,10 @@ def test_correct_model_passes_and_its_memory_is_measured(workdir: Path, board: B
 
 
 WRONG = {
-    "an output is off by one": (
-        "if (a[0] < 0) sum[2]++;",
-        r"net: case 1, output 0 \(sum\), element 2: expected 102, got 103 \(1 of 4 elements differ\)",
-    ),
-    "a float is off by a little": (
-        "mean[1] *= 1.0001f;",
-        r"net: case 0, output 1 \(mean\), element 1: expected 2.5, got 2.50025 \(1 of 2 .* differ\)(\nnet: .*){2}",
-    ),
+    "an output is off by one": ("if (a[0] < 0) sum[2]++;",
+     r"net: case 1, output 0 \(sum\), element 2: expected 102, got 103 \(1 of 4 elements differ\)"),
+    "a float is off by a little": ("mean[1] *= 1.0001f;",
+     r"net: case 0, output 1 \(mean\), element 1: expected 2.5, got 2.50025 \(1 of 2 .* differ\)(\nnet: .*){2}"),
     "it writes past an output": ("sum[4] = 0;", r"(net: case \d: wrote outside output 0\n?){3}"),
     "it writes before an output": ("sum[-1] = 0;", r"(net: case \d: wrote outside output 0\n?){3}"),
     "it writes past the last output": ("mean[2] = 0;", r"(net: case \d: wrote outside output 1\n?){3}"),
@@ -81,16 +77,12 @@ WRONG = {
     "it changes an input": ("if (a[2] == 100) a[1]++;", r"net: case 1: changed input 0"),
     "it changes the other input": ("((signed char *)b)[3] = 7;", r"(net: case \d: changed input 1\n?){3}"),
     "it leaves the arena": ("workspace[64] = 0;", r"(net: case \d: wrote outside the workspace of 64 bytes\n?){3}"),
-    "it begins before the arena": (
-        "workspace[-1] = 0;",
-        r"(net: case \d: wrote outside the workspace of 64 bytes\n?){3}",
-    ),
-    "it remembers the run before": (
-        "if (runs == 4) sum[1] = 0;",
-        r"net: case 1, output 0 \(sum\), element 1: the second run differs from the first \(0 after 8\)",
-    ),
+    "it begins before the arena": ("workspace[-1] = 0;",
+     r"(net: case \d: wrote outside the workspace of 64 bytes\n?){3}"),
+    "it remembers the run before": ("if (runs == 4) sum[1] = 0;",
+     r"net: case 1, output 0 \(sum\), element 1: the second run differs from the first \(0 after 8\)"),
     "it returns an error": ("if (a[0] == 9) return -1;", r"net: case 2: the run function returned -1, not 0"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("board", first_on_push([M4, None]), ids=["m4", "host"])

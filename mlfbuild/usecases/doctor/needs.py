@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from importlib import metadata
 from pathlib import Path
 
 from mlfbuild.compilers.external import find_program
@@ -144,6 +143,9 @@ def conflicting_packages() -> list[str]:
 
 def installed_version(package: str) -> str:
     """Return the version of a Python package in this environment; empty if it is not installed."""
+    # `check` imports this module for the programs, and needs no metadata.
+    from importlib import metadata
+
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

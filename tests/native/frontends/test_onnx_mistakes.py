@@ -155,12 +155,7 @@ def test_attribute_in_another_file_is_refused() -> None:
     tensor.data_location = TensorProto.EXTERNAL
     tensor.external_data.add(key="location", value="/etc/passwd")
     nodes = [helper.make_node("Constant", [], ["c"], value=tensor), helper.make_node("Add", ["x", "c"], ["y"])]
-    assert_onnx_refused(
-        model(nodes, [("x", (2,))], [("y", (2,))]),
-        "onnx-malformed",
-        "weights ''",
-        "another file",
-    )
+    assert_onnx_refused(model(nodes, [("x", (2,))], [("y", (2,))]), "onnx-malformed", "weights ''", "another file")
 
 
 def test_endless_loop_is_refused() -> None:

@@ -109,10 +109,7 @@ def test_version_that_onnx_cannot_convert_is_refused() -> None:
 
 
 def test_functions_of_the_file_become_their_nodes() -> None:
-    body = [
-        helper.make_node("Mul", ["a", "a"], ["square"]),
-        helper.make_node("Sqrt", ["square"], ["b"]),
-    ]
+    body = [helper.make_node("Mul", ["a", "a"], ["square"]), helper.make_node("Sqrt", ["square"], ["b"])]
     inner = helper.make_function("mine", "Inner", ["a"], ["b"], body, [helper.make_opsetid("", 21)])
     calls = [helper.make_node("Inner", ["a"], ["t"], domain="mine"), helper.make_node("Neg", ["t"], ["b"])]
     imports = [helper.make_opsetid("", 21), helper.make_opsetid("mine", 1)]

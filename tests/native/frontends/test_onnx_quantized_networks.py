@@ -147,15 +147,9 @@ def bad_scale(value: float) -> bytes:
 
 REFUSED: dict[str, tuple[bytes, Refusal]] = {
     "scale 0": (bad_scale(0.0), ("scale-not-positive", "node 0 (DequantizeLinear) writing 'x_real'")),
-    "scale inf": (
-        bad_scale(float("inf")),
-        ("scale-not-positive", "node 0 (DequantizeLinear) writing 'x_real'"),
-    ),
-    "scale nan": (
-        bad_scale(float("nan")),
-        ("scale-not-positive", "node 0 (DequantizeLinear) writing 'x_real'"),
-    ),
-}
+    "scale inf": (bad_scale(float("inf")), ("scale-not-positive", "node 0 (DequantizeLinear) writing 'x_real'")),
+    "scale nan": (bad_scale(float("nan")), ("scale-not-positive", "node 0 (DequantizeLinear) writing 'x_real'")),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", REFUSED)

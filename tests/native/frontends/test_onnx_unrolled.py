@@ -120,11 +120,9 @@ def test_other_activation_functions() -> None:
 
 REFUSED: dict[str, tuple[dict[str, Any], Refusal]] = {
     "direction": ({"direction": "upwards"}, ("onnx-malformed", "node 0 (GRU) writing 'Y'", "'upwards'")),
-    "two directions": (
-        {"direction": "bidirectional"},
-        ("onnx-malformed", "node 0 (GRU) writing 'Y'", "[1, 15, 5]", "2 directions, 5 units"),
-    ),
-}
+    "two directions": ({"direction": "bidirectional"},
+     ("onnx-malformed", "node 0 (GRU) writing 'Y'", "[1, 15, 5]", "2 directions, 5 units")),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", REFUSED)

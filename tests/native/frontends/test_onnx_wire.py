@@ -65,28 +65,18 @@ def test_weights_that_do_not_start_at_a_multiple_of_their_size_are_read() -> Non
 
 
 _DAMAGES: dict[str, tuple[Callable[[TensorProto], object], Refusal]] = {
-    "too short": (
-        lambda tensor: setattr(tensor, "raw_data", tensor.raw_data[:-4]),
-        ("onnx-malformed", "weights 'w0'", "4095"),
-    ),
-    "too long": (
-        lambda tensor: setattr(tensor, "raw_data", tensor.raw_data + bytes(4)),
-        ("onnx-malformed", "weights 'w0'", "4097"),
-    ),
-    "uneven": (
-        lambda tensor: setattr(tensor, "raw_data", tensor.raw_data + bytes(1)),
-        ("onnx-malformed", "weights 'w0'", "buffer size"),
-    ),
+    "too short": (lambda tensor: setattr(tensor, "raw_data", tensor.raw_data[:-4]),
+     ("onnx-malformed", "weights 'w0'", "4095")),
+    "too long": (lambda tensor: setattr(tensor, "raw_data", tensor.raw_data + bytes(4)),
+     ("onnx-malformed", "weights 'w0'", "4097")),
+    "uneven": (lambda tensor: setattr(tensor, "raw_data", tensor.raw_data + bytes(1)),
+     ("onnx-malformed", "weights 'w0'", "buffer size")),
     "negative": (lambda tensor: tensor.dims.__setitem__(0, -1), ("onnx-malformed", "weights 'w0'", "[-1, 64]")),
-    "twice": (
-        lambda tensor: tensor.float_data.append(1.0),
-        ("onnx-malformed", "the model", "one and only one value field"),
-    ),
-    "elsewhere": (
-        lambda tensor: setattr(tensor, "data_location", TensorProto.EXTERNAL),
-        ("onnx-malformed", "weights 'w0'", "another file"),
-    ),
-}
+    "twice": (lambda tensor: tensor.float_data.append(1.0),
+     ("onnx-malformed", "the model", "one and only one value field")),
+    "elsewhere": (lambda tensor: setattr(tensor, "data_location", TensorProto.EXTERNAL),
+     ("onnx-malformed", "weights 'w0'", "another file")),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("damage", "refusal"), _DAMAGES.values(), ids=_DAMAGES)

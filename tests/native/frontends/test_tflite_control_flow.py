@@ -75,12 +75,8 @@ def difference() -> Network:
     ("net", "code", "words"),
     [
         (lambda: loop(condition(), step(), start=None), "input-not-constant", "number of runs"),
-        pytest.param(
-            lambda: loop(condition(), step(step_size=0)),
-            "expansion-too-large",
-            "16384 nodes",
-            marks=pytest.mark.sweep,
-        ),
+        pytest.param(lambda: loop(condition(), step(step_size=0)), "expansion-too-large", "16384 nodes",
+         marks=pytest.mark.sweep),
         (lambda: loop(difference(), step()), "operator-invalid", "one bool"),
         (lambda: loop(condition(), step(), body=3), "operator-invalid", "subgraph 3 of 3"),
         (lambda: loop(condition(), step(), body=0), "operator-invalid", "subgraph 0"),
@@ -88,7 +84,7 @@ def difference() -> Network:
         (lambda: branch(None, "MULTINOMIAL"), "operator-unsupported", "MULTINOMIAL"),
     ],
     ids=["unknown", "endless", "not a bool", "missing", "its own", "operator in the body", "operator in a branch"],
-)
+)  # fmt: skip
 def test_control_flow_that_is_refused(net: Callable[[], Network], code: str, words: str) -> None:
     with pytest.raises(UnsupportedModelError) as caught:
         parse_tflite(net().build(), "net", "net")

@@ -129,11 +129,7 @@ def test_incompatible_shapes_are_refused() -> None:
 
 @pytest.mark.parametrize(
     ("bounds", "count", "facts"),
-    [
-        ((0, 5, 0), 5, ["step of 0"]),
-        ((0, 5, 2), 5, ["'t4' int32[5]", "3"]),
-        ((5, 0, 2), 5, ["'t4' int32[5]", "0"]),
-    ],
+    [((0, 5, 0), 5, ["step of 0"]), ((0, 5, 2), 5, ["'t4' int32[5]", "3"]), ((5, 0, 2), 5, ["'t4' int32[5]", "0"])],
 )
 def test_wrong_ranges_are_refused(bounds: tuple[int, ...], count: int, facts: list[str]) -> None:
     net = Network()

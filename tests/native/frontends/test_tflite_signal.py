@@ -158,10 +158,8 @@ def test_options_of_other_names_and_types_are_refused(data: bytes, reason: str) 
         (lambda: stacker(0, 0, 0), "stacker_step 0 is not between 1 and 1"),
         (lambda: stacker(1, 2, 5), "stacker_step 5 is not between 1 and 4"),
         (lambda: stacker(-1, 2, 1), "stacker_left_context -1 is not between 0 and 32766"),
-        (
-            lambda: stacker(0, 1 << 30, 1),
-            "its options need a state of 2 x 1073741824 elements, not one of 0 to 1048576",
-        ),
+        (lambda: stacker(0, 1 << 30, 1),
+         "its options need a state of 2 x 1073741824 elements, not one of 0 to 1048576"),
         (lambda: rfft(14), "fft_length 14 is not twice a product of 2, 3 and 5"),
         (lambda: rfft(9), "fft_length 9 is not twice a product of 2, 3 and 5"),
         (lambda: rfft(2), "fft_length 2 is not between 4 and 32768"),
@@ -175,7 +173,7 @@ def test_options_of_other_names_and_types_are_refused(data: bytes, reason: str) 
         (lambda: overlap_add(2, TensorType.FLOAT32), "T 0 is not the type of 't0' int16[3, 4], int16 or float32"),
         (lambda: overlap_add(2, TensorType.INT32), "T 2 is not the type of 't0' int16[3, 4], int16 or float32"),
     ],
-)
+)  # fmt: skip
 def test_attributes_out_of_range_are_refused(make: Callable[[], Network], reason: str) -> None:
     assert refused(make()).reason == reason
 
@@ -208,10 +206,7 @@ def test_energies_outside_the_range_are_0() -> None:
     np.testing.assert_array_equal(run_many_on_host([(library, library.modules[0], (values,))])[0][0], expected)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "cpu"),
-    [("int16", "cortex-m3"), ("int16", "cortex-m4"), ("int32", "cortex-m4")],
-)
+@pytest.mark.parametrize(("dtype", "cpu"), [("int16", "cortex-m3"), ("int16", "cortex-m4"), ("int32", "cortex-m4")])
 def test_fourier_transforms_of_the_lengths_of_audio(dtype: str, cpu: str) -> None:
     """A square wave at full scale overflows the sums of integers, which wrap around."""
     lengths, jobs, expected = (20, 480), [], []

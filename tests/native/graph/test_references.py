@@ -9,10 +9,11 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from mlfbuild.native.frontends import read_model
 from mlfbuild.native.frontends.tflite import parse_tflite
 from mlfbuild.native.graph import DType, Operands, Quantization, Tensor, ops
-from mlfbuild.native.graph.nodes import evaluate
+from mlfbuild.native.graph.nodes import evaluate, evaluate_in_turn
 from support.examples import examples
 from support.networks import OPERATORS_AND_TYPES, cases, judged
-from support.oracle import tflite_micro_run
+from support.oracle import assert_equal, tflite_micro_cases, tflite_micro_run
+from support.streaming_networks import STREAMING, streaming_cases
 from support.tflite_builder import Network
 
 FLOAT_TOLERANCE = 1e-5
@@ -106,3 +107,41 @@ def test_results_of_scalars_are_scalars(quantized: bool) -> None:
         assert got[name].shape == ()
         assert got[name].dtype == graph.tensor(name).dtype.numpy
         assert got[name] == expected.reshape(())
+
+
+# Several runs of networks with a state, in numpy against TensorFlow Lite Micro.
+
+
+@pytest.mark.parametrize("kind", STREAMING)
+@settings(max_examples=examples(60), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_reference_equals_tflite_micro(kind: str, data: st.DataObject) -> None:
+    case = data.draw(streaming_cases(kind))
+    graph = parse_tflite(case.model, "network", "network.tflite")
+    assert graph.states
+    runs = [dict(zip(graph.inputs, inputs, strict=True)) for inputs in case.runs]
+    expected = tflite_micro_cases(case.model, case.runs)
+    for at, (values, right) in enumerate(zip(evaluate_in_turn(graph, runs), expected, strict=True)):
+        for name, value in zip(graph.outputs, right, strict=True):
+            assert_equal(values[name], value, f"run {at}", operands=1)
+
+
+# All 65536 int16 values through functions that only rescale, against TensorFlow Lite Micro.
+
+EVERY = np.arange(-(1 << 15), 1 << 15).astype(np.int16)
+
+
+@pytest.mark.parametrize("name", ["ABS", "LEAKY_RELU", "RELU"])
+def test_every_int16_value(name: str) -> None:
+    random = np.random.default_rng(5)
+    kind, options = ("LeakyReluOptions", {"Alpha": 0.1}) if name == "LEAKY_RELU" else (None, {})
+    for scales in random.uniform(0.001, 0.002, (6, 2)):
+        source, output = (float(np.float32(scale)) for scale in scales)
+        network = Network()
+        x = network.input(EVERY.shape, source, dtype="int16")
+        network.unary(name, x, kind, options, scale=output, dtype="int16")
+        model = network.build()
+        graph = parse_tflite(model, "net", "net.tflite")
+        (expected,) = tflite_micro_run(model, [EVERY])
+        got = evaluate(graph, {graph.inputs[0]: EVERY})[graph.outputs[0]]
+        np.testing.assert_array_equal(got, expected.reshape(-1), err_msg=f"{source} to {output}")

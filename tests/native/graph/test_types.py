@@ -40,14 +40,7 @@ def test_quantisation_of_one_and_of_many_scales() -> None:
 
 @pytest.mark.parametrize(
     ("scales", "zero_points"),
-    [
-        ((), ()),
-        ((1.0, 2.0), (0,)),
-        ((0.0,), (0,)),
-        ((-1.0,), (0,)),
-        ((float("nan"),), (0,)),
-        ((float("inf"),), (0,)),
-    ],
+    [((), ()), ((1.0, 2.0), (0,)), ((0.0,), (0,)), ((-1.0,), (0,)), ((float("nan"),), (0,)), ((float("inf"),), (0,))],
 )
 def test_wrong_quantisation_is_refused(scales: tuple[float, ...], zero_points: tuple[int, ...]) -> None:
     with pytest.raises(GraphError) as caught:
@@ -137,11 +130,8 @@ def test_an_optional_input_may_be_absent() -> None:
         ({"inputs": ("x", "c")}, "tensor 'c'", ["constant"]),
         ({"nodes": ()}, "graph 'net'", ["output 'z'"]),
         ({"nodes": (reshape("w", "y"),)}, "RESHAPE 'y'", ["'w'"]),
-        (
-            {"nodes": (reshape("e", "y"),), "tensors": (X, Y, EMPTY), "inputs": ("e",), "outputs": ("y",)},
-            "RESHAPE 'y'",
-            ["'e'"],
-        ),
+        ({"nodes": (reshape("e", "y"),), "tensors": (X, Y, EMPTY), "inputs": ("e",), "outputs": ("y",)}, "RESHAPE 'y'",
+         ["'e'"]),
         ({"nodes": (reshape("x", "w"),)}, "RESHAPE 'w'", ["'w'"]),
         ({"nodes": (reshape("x", "c"),)}, "RESHAPE 'c'", ["writes 'c'"]),
         ({"nodes": (reshape("c", "x"),)}, "RESHAPE 'x'", ["writes 'x'"]),
@@ -150,7 +140,7 @@ def test_an_optional_input_may_be_absent() -> None:
         ({"nodes": (reshape("z", "y"), reshape("y", "z"))}, "RESHAPE 'y'", ["reads 'z'", "cycle"]),
         ({"nodes": (Node("z", ops.Reshape(), ("x", "y"), ("z",)),), "inputs": ("x", "y")}, "RESHAPE 'z'", ["2 inputs"]),
     ],
-)
+)  # fmt: skip
 def test_wrong_graph_is_refused(changes: dict[str, object], where: str, facts: list[str]) -> None:
     with pytest.raises(GraphError) as caught:
         graph(**changes)  # type: ignore[arg-type]

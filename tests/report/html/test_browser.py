@@ -57,17 +57,8 @@ def test_tables_sort_by_each_column(browser: Browser) -> None:
     browser.open(sketch.report(digits()))
     heads = browser.texts(".operators .sortable:first-of-type thead button")[:10]
     assert heads == [
-        "#",
-        "operator",
-        "output",
-        "MACs",
-        "code",
-        "weights",
-        "tables",
-        "instructions",
-        "instr. / MAC",
-        "lower bound",
-    ]
+        "#", "operator", "output", "MACs", "code", "weights", "tables", "instructions", "instr. / MAC", "lower bound",
+    ]  # fmt: skip
     macs, order = ".operators th:nth-child(4) button", ".operators tbody tr[data-operator] > :first-child"
     browser.click(macs)
     assert browser.one(".operators th:nth-child(4)").get_attribute("aria-sort") == "descending"

@@ -11,10 +11,8 @@ from mlfbuild.report.sbom.requirements import reached, read_dependencies, read_t
 
 KERNELS = {
     "a.h": b'#include "b.h"\n#include <stdint.h>\n',
-    "b.h": b'  #  include "a.h"\n#ifdef __ARM_FEATURE_MVE\n#include "c.h"\n#endif\n',
-    "c.h": b"",
-    "d.h": b"",
-}
+    "b.h": b'  #  include "a.h"\n#ifdef __ARM_FEATURE_MVE\n#include "c.h"\n#endif\n', "c.h": b"", "d.h": b"",
+}  # fmt: skip
 
 
 def test_kernels_reached_from_the_code() -> None:
@@ -52,11 +50,7 @@ def test_a_folder_without_a_tree(tmp_path: Path) -> None:
 
 
 def test_files_of_libraries(tmp_path: Path) -> None:
-    files = {
-        "Include/nn.h": b"int nn(void);\n",
-        "Source/nn.c": b"int nn(void) { return 1; }\n",
-        "LICENSE": b"terms",
-    }
+    files = {"Include/nn.h": b"int nn(void);\n", "Source/nn.c": b"int nn(void) { return 1; }\n", "LICENSE": b"terms"}
     write_dependencies(tmp_path, [ResolvedLibrary("nn", "1.0", files, ("Source/nn.c",), ("Include",), ("LICENSE",))])
     assert read_dependencies(tmp_path) == ({"nn": {path: files[path] for path in sorted(files)}}, ())
     (tmp_path / "nn/LICENSE").write_text("other terms")
