@@ -65,7 +65,8 @@ def fleet_csv(fleet: Fleet) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(NAMES)
-    writer.writerows([str(value).lower() if isinstance(value, bool) else value for value in row] for row in rows(fleet))
+    at = NAMES.index("current")
+    writer.writerows((*row[:at], str(row[at]).lower(), *row[at + 1 :]) for row in rows(fleet))
     return text.getvalue()
 
 

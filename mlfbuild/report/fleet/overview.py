@@ -6,9 +6,9 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
 from functools import cache, cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from mlfbuild.core import printable, read_bytes, sha256, walk_visible
 from mlfbuild.report.fleet.columns import COLUMNS, INDEX, Figures, Value
@@ -16,6 +16,7 @@ from mlfbuild.report.fleet.git_history import Commit, FileChange, contents, hist
 from mlfbuild.report.fleet.table import BlobFigures, FigureTable, FileProblem
 
 _TITLE = slice(INDEX["image"], INDEX["target"] + 1)
+_PLOTTED = [(index, column.name) for index, column in enumerate(COLUMNS) if column.plotted]
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Version:
     @property
     def date(self) -> str:
         """The commit's date and time in UTC, as ``2026-11-28T14:57:31Z``; empty without a commit."""
-        return iso_date(self.commit)
+        return self.commit.date if self.commit else ""
 
 
 @dataclass(frozen=True)
@@ -61,9 +62,19 @@ class FleetImage:
         first, last = self.versions[0][column], self.now[column]
         return last - first if isinstance(first, int) and isinstance(last, int) else None
 
+    @cached_property
+    def changes(self) -> tuple[FigureChange, ...]:
+        """Each change of a plotted figure that both versions have, the oldest first."""
+        found = []
+        for before, now in zip(self.versions, self.versions[1:], strict=False):
+            for index, name in _PLOTTED:
+                old, new = before.figures[index], now.figures[index]
+                if old != new and isinstance(old, int) and isinstance(new, int) and now.commit:
+                    found.append(FigureChange(self, name, now.commit, old, new))
+        return tuple(found)
 
-@dataclass(frozen=True)
-class FigureChange:
+
+class FigureChange(NamedTuple):  # not a dataclass: there may be some 100,000
     """A commit that changed a figure of an image."""
 
     image: FleetImage
@@ -112,7 +123,7 @@ class Fleet:
     def changes(self) -> tuple[FigureChange, ...]:
         """The changes of plotted figures, newest commit first, and the largest first in each commit."""
         at = {commit.id: index for index, commit in enumerate(self.commits)}
-        found = (change for image in self.images for change in changes_of(image))
+        found = (change for image in self.images for change in image.changes)
         return tuple(sorted(found, key=lambda change: (-at[change.commit.id], -change.part)))
 
     @property
@@ -124,22 +135,6 @@ class Fleet:
         return {title: found for title, found in paths.items() if len(found) > 1}
 
 
-def changes_of(image: FleetImage) -> Iterator[FigureChange]:
-    """Yield each change of a plotted figure that both versions have, the oldest first."""
-    for before, now in zip(image.versions, image.versions[1:], strict=False):
-        for column in COLUMNS:
-            old, new = before[column.name], now[column.name]
-            if column.plotted and now.commit and isinstance(old, int) and isinstance(new, int) and old != new:
-                yield FigureChange(image, column.name, now.commit, old, new)
-
-
-def iso_date(commit: Commit | None) -> str:
-    """Return the date and time of a commit in UTC; empty without one."""
-    if commit is None:
-        return ""
-    return datetime.fromtimestamp(commit.time, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def fleet_of_folders(folders: Sequence[Path], table: FigureTable) -> Fleet:
     """Return the images of all reports and baselines in ``folders``, also in folders below, and in files named there.
 
@@ -148,10 +143,13 @@ def fleet_of_folders(folders: Sequence[Path], table: FigureTable) -> Fleet:
     paths = dict.fromkeys(path for folder in folders for path in _json_files(folder))
     # Read twice if they are new, because all of them may not fit into memory.
     blobs = {path: _blob(read_bytes(path, "report")) for path in paths}
-    unknown = set(table.unknown(blobs.values()))
-    new = (read_bytes(path, "report") for path, blob in blobs.items() if blob in unknown)
-    table.add((_blob(data), data) for data in new)
-    figures = table.figures(blobs.values())
+    places = {blob: path for path, blob in blobs.items()}
+
+    def contents_of(unknown: list[str]) -> Iterator[tuple[str, bytes]]:
+        new = (read_bytes(places[blob], "report") for blob in unknown)
+        return ((_blob(data), data) for data in new)
+
+    figures = table.figures(blobs.values(), contents_of)
     states = _States()
     for path, blob in blobs.items():
         states.set(None, FileChange(path.as_posix(), blob), figures.get(blob, BlobFigures()))
@@ -177,28 +175,22 @@ def fleet_of_commits(revisions: str, pattern: str, table: FigureTable) -> Fleet:
     The arguments and errors are those of ``history``. Contents that ``table`` has are not read.
     """
     found = history(revisions, pattern)
-    blobs = list(dict.fromkeys(found.blobs))
-    unknown = table.unknown(blobs)
-    if unknown:
-        table.add(contents(unknown))
-    figures = table.figures(blobs)
+    figures = table.figures(found.blobs, contents)
     states = _States()
     for commit, changes in ((found.start, found.files), *found.commits):
         for change in changes:
             states.set(commit, change, figures.get(change.blob or "", BlobFigures()))
     commits = (*([found.start] if found.start else []), *(commit for commit, _ in found.commits))
-    return states.fleet(commits, len(blobs), shallow=found.shallow)
+    return states.fleet(commits, len(figures), shallow=found.shallow)
 
 
 @dataclass
 class _States:
     """The images of each file while the commits are gone through, the oldest first."""
 
-    images: dict[tuple[str, Figures], list[Version]] = field(default_factory=dict)
+    files: dict[str, dict[Figures, list[Version]]] = field(default_factory=dict)
     """By path and title."""
     removed: dict[tuple[str, Figures], Commit | None] = field(default_factory=dict)
-    files: dict[str, list[Figures]] = field(default_factory=dict)
-    """The titles of the images that each file has now."""
     unreadable: dict[str, Unreadable] = field(default_factory=dict)
     """The files whose present content cannot be read."""
     replaced: list[Unreadable] = field(default_factory=list)
@@ -215,23 +207,22 @@ class _States:
             self.unreadable[path] = Unreadable(replace(found.problem, place=place), commit, current=True)
             return
         now = {figures[_TITLE]: figures for figures in found.images}
-        for title in self.files.get(path, ()):
-            if title not in now:
-                self.removed[path, title] = commit
+        images = self.files.setdefault(path, {})
+        for title in images.keys() - now.keys():
+            self.removed.setdefault((path, title), commit)
         for title, figures in now.items():
             self.removed.pop((path, title), None)
-            versions = self.images.setdefault((path, title), [])
+            versions = images.setdefault(title, [])
             if not versions or versions[-1].figures != figures:
                 versions.append(Version(commit, figures))
-        self.files[path] = list(now)
 
     def fleet(self, commits: tuple[Commit, ...], files: int, *, shallow: bool = False) -> Fleet:
         """Return the result; ``commits`` may have some that changed other files."""
         images = [
             FleetImage(path, tuple(versions), self.removed.get((path, title)))
-            for (path, title), versions in self.images.items()
+            for path, found in sorted(self.files.items())
+            for title, versions in found.items()
         ]
-        images.sort(key=lambda image: image.report)  # stable, so that images of a report keep its order
         unreadable = (*self.unreadable.values(), *self.replaced)
         named = [*(each.commit for each in unreadable), *(image.removed for image in images)]
         named += (version.commit for image in images for version in image.versions)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mlfbuild.core import counted
 from mlfbuild.report.fleet.columns import COLUMNS, FleetColumn
-from mlfbuild.report.fleet.overview import Fleet, FleetImage, iso_date
+from mlfbuild.report.fleet.overview import Fleet, FleetImage
 
 SHORT = 8
 """Digits of a commit."""
@@ -22,8 +22,8 @@ def summary(fleet: Fleet) -> str:
     text += f" in {counted(len(reports), 'file')}"
     if fleet.commits:
         first, last = fleet.commits[0], fleet.commits[-1]
-        text += f"; {counted(len(fleet.commits), 'commit')}, {first.id[:SHORT]} of {iso_date(first)[:10]}"
-        text += f" to {last.id[:SHORT]} of {iso_date(last)[:10]}" if first != last else ""
+        text += f"; {counted(len(fleet.commits), 'commit')}, {first.id[:SHORT]} of {first.date[:10]}"
+        text += f" to {last.id[:SHORT]} of {last.date[:10]}" if first != last else ""
     return text
 
 

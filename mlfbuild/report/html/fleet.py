@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mlfbuild.report.document.compare import Change
 from mlfbuild.report.fleet.columns import COLUMNS, INDEX, FleetColumn
-from mlfbuild.report.fleet.overview import Fleet, FleetImage, changes_of, iso_date
+from mlfbuild.report.fleet.overview import Fleet, FleetImage
 from mlfbuild.report.fleet.shown import GROWTH, SHORT, beside, known_columns, summary
 from mlfbuild.report.html import numbers
 from mlfbuild.report.html.document import rendered
@@ -114,7 +114,7 @@ def fleet_page(fleet: Fleet) -> str:
         _STYLES,
         _SCRIPTS,
         summary=summary(fleet),
-        span=[f"{iso_date(commit)[:10]}" for commit in (fleet.commits[0], fleet.commits[-1])] if fleet.commits else [],
+        span=[commit.date[:10] for commit in (fleet.commits[0], fleet.commits[-1])] if fleet.commits else [],
         titles=[(column.title, column.kind is not str, column.name in grown) for column in columns],
         rows=[
             FleetRow(
@@ -153,13 +153,13 @@ def _cell(image: FleetImage, column: FleetColumn, most: int, *, grown: bool) -> 
 
 
 def _chapter(image: FleetImage, keys: dict[int, str], times: dict[str, int], commits: Sequence[Commit]) -> FleetChapter:
-    changes = tuple(reversed(tuple(changes_of(image))))
+    changes = image.changes[::-1]
     facts = [(COLUMNS[INDEX[name]].title, image.now[name]) for name in _FACTS]
     return FleetChapter(
         keys[id(image)],
         image.title,
         image.report,
-        f"{image.removed.id[:SHORT]} {iso_date(image.removed)[:10]} {image.removed.subject}" if image.removed else "",
+        f"{image.removed.id[:SHORT]} {image.removed.date[:10]} {image.removed.subject}" if image.removed else "",
         tuple((title, str(value)) for title, value in facts if value),
         tuple(_plots(image, times, commits)),
         tuple(_change_row(change, keys) for change in changes[:_SHOWN]),
@@ -212,7 +212,7 @@ def _change_row(change: FigureChange, keys: dict[int, str]) -> ChangeRow:
     commit = change.commit
     return ChangeRow(
         commit.id[:SHORT],
-        iso_date(commit)[:10],
+        commit.date[:10],
         commit.subject,
         change.image.title,
         keys[id(change.image)],
