@@ -47,7 +47,7 @@ def table() -> Iterator[FigureTable]:
 
 def history_of(fleet: Fleet, title: str, column: str = "flash") -> list[tuple[str, object]]:
     (image,) = (image for image in fleet.images if image.title == title)
-    return [(version.commit.subject if version.commit else "", version[column]) for version in image.versions]
+    return [(version.commit.subject if version.commit else "", version.value(column)) for version in image.versions]
 
 
 def test_each_image_has_the_commits_that_changed_it(repo: FleetRepo, table: FigureTable) -> None:

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
+from itertools import islice, repeat
 from pathlib import Path
 from typing import Any
 
@@ -37,23 +38,24 @@ PLACE = {
     "current": "Whether they are the last ones of the image, and the image is still there",
 }
 """The first columns of CSV, JSON and Parquet, with their meaning; those of ``COLUMNS`` follow."""
+_BATCH = 1000
 _SHOWN = 10
 """Changes that the text lists."""
 _IN_TEXT = {"image", "target", "flash", "ram", "stack", "cycles", "latency", "budget", "verified", "instructions"}
 """Columns of the text, except with ``-v``; it must fit a terminal."""
 
 
-def rows(fleet: Fleet) -> Iterator[tuple[Any, ...]]:
+def rows(fleet: Fleet, *, no: object = False, yes: object = True) -> Iterator[tuple[Any, ...]]:
     """Yield the values of ``PLACE`` and ``COLUMNS`` for each version of each image, oldest first; ``None`` is unknown.
 
-    A version holds until the next one of its image: a commit that changed nothing has no row.
+    A version holds until the next one of its image: a commit that changed nothing has no row. ``no`` and ``yes`` stand
+    for the values of ``current``.
     """
     for image in fleet.images:
-        for version in image.versions:
-            commit = version.commit
-            about = (commit.id, version.date, commit.subject) if commit else (None, None, None)
-            current = version is image.now and image.removed is None
-            yield image.report, *about, current, *version.figures
+        report, last, now = image.report, len(image.versions), yes if image.removed is None else no
+        for number, (commit, figures) in enumerate(image.versions, 1):
+            about = (commit.id, commit.date, commit.subject) if commit else (None, None, None)
+            yield report, *about, now if number == last else no, *figures
 
 
 NAMES = (*PLACE, *(column.name for column in COLUMNS))
@@ -65,14 +67,18 @@ def fleet_csv(fleet: Fleet) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(NAMES)
-    at = NAMES.index("current")
-    writer.writerows((*row[:at], str(row[at]).lower(), *row[at + 1 :]) for row in rows(fleet))
+    writer.writerows(rows(fleet, no="false", yes="true"))
     return text.getvalue()
 
 
 def fleet_json(fleet: Fleet) -> str:
     """Return ``rows`` as a list of objects, one on each line, so that two files can be compared."""
-    lines = ",\n".join(json.dumps(dict(zip(NAMES, row, strict=True))) for row in rows(fleet))
+    listed = map(dict, map(zip, repeat(NAMES), rows(fleet)))
+    parts = []
+    while batch := list(islice(listed, _BATCH)):  # one call for each row would take twice as long
+        # Rows have no objects in them, and quotation marks in strings are behind a backslash.
+        parts.append(json.dumps(batch)[1:-1].replace('}, {"', '},\n{"'))
+    lines = ",\n".join(parts)
     return f'{{"{_VERSION}": {FORMAT}, "rows": [\n{lines}\n]}}\n'
 
 
@@ -147,7 +153,7 @@ def _table(fleet: Fleet, *, verbose: bool) -> tuple[list[str], str, list[list[st
     for image in fleet.present:
         cells = []
         for column in columns:
-            cells.append(f"{column.text(image.now[column.name]) or '-'} {beside(image, column)}".rstrip())
+            cells.append(f"{column.text(image.now.value(column.name)) or '-'} {beside(image, column)}".rstrip())
             cells += [_signed(image.growth(column.name) or 0)] if column.name in grown else []
         commit = image.now.commit
         cells += [f"{commit.id[:SHORT]} {image.now.date[:10]}"] if commit else []

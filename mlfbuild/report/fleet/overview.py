@@ -1,10 +1,13 @@
-"""The overview: each image of each report, with its figures in each commit that changed them."""
+"""The overview: each image of each report, with its figures in each commit that changed them.
+
+There may be some 100,000 versions and changes: they are tuples, which are made three times as fast as dataclasses.
+"""
 
 from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -19,15 +22,15 @@ _TITLE = slice(INDEX["image"], INDEX["target"] + 1)
 _PLOTTED = [(index, column.name) for index, column in enumerate(COLUMNS) if column.plotted]
 
 
-@dataclass(frozen=True)
-class Version:
+class Version(NamedTuple):
     """The figures of an image from one commit on, until the next version."""
 
     commit: Commit | None
     """``None`` if the report is a file of a folder."""
     figures: Figures
 
-    def __getitem__(self, column: str) -> Value:
+    def value(self, column: str) -> Value:
+        """Return the figure of this name."""
         return self.figures[INDEX[column]]
 
     @property
@@ -59,22 +62,22 @@ class FleetImage:
 
     def growth(self, column: str) -> int | None:
         """Return the change of a figure from the first to the last version; ``None`` if one of them lacks it."""
-        first, last = self.versions[0][column], self.now[column]
+        first, last = self.versions[0].value(column), self.now.value(column)
         return last - first if isinstance(first, int) and isinstance(last, int) else None
 
     @cached_property
     def changes(self) -> tuple[FigureChange, ...]:
         """Each change of a plotted figure that both versions have, the oldest first."""
         found = []
-        for before, now in zip(self.versions, self.versions[1:], strict=False):
+        for (_, before), (commit, now) in zip(self.versions, self.versions[1:], strict=False):
             for index, name in _PLOTTED:
-                old, new = before.figures[index], now.figures[index]
-                if old != new and isinstance(old, int) and isinstance(new, int) and now.commit:
-                    found.append(FigureChange(self, name, now.commit, old, new))
+                old, new = before[index], now[index]
+                if old != new and isinstance(old, int) and isinstance(new, int) and commit:
+                    found.append(FigureChange(self, name, commit, old, new))
         return tuple(found)
 
 
-class FigureChange(NamedTuple):  # not a dataclass: there may be some 100,000
+class FigureChange(NamedTuple):
     """A commit that changed a figure of an image."""
 
     image: FleetImage
@@ -82,11 +85,6 @@ class FigureChange(NamedTuple):  # not a dataclass: there may be some 100,000
     commit: Commit
     before: int
     now: int
-
-    @property
-    def part(self) -> float:
-        """The size of the change, as part of the old figure."""
-        return abs(self.now - self.before) / max(self.before, 1)
 
 
 @dataclass(frozen=True)
@@ -114,7 +112,7 @@ class Fleet:
     shallow: bool = False
     """Whether older commits are missing in the clone."""
 
-    @property
+    @cached_property
     def present(self) -> tuple[FleetImage, ...]:
         """The images that are there at the end of the range."""
         return tuple(image for image in self.images if image.removed is None)
@@ -124,9 +122,14 @@ class Fleet:
         """The changes of plotted figures, newest commit first, and the largest first in each commit."""
         at = {commit.id: index for index, commit in enumerate(self.commits)}
         found = (change for image in self.images for change in image.changes)
-        return tuple(sorted(found, key=lambda change: (-at[change.commit.id], -change.part)))
 
-    @property
+        def newest_and_largest(change: FigureChange) -> tuple[int, float]:
+            _, _, commit, before, now = change
+            return -at[commit.id], -abs(now - before) / max(before, 1)
+
+        return tuple(sorted(found, key=newest_and_largest))
+
+    @cached_property
     def repeated(self) -> dict[str, list[str]]:
         """The titles of images that several reports have, each with the paths."""
         paths: dict[str, list[str]] = defaultdict(list)
@@ -152,7 +155,7 @@ def fleet_of_folders(folders: Sequence[Path], table: FigureTable) -> Fleet:
     figures = table.figures(blobs.values(), contents_of)
     states = _States()
     for path, blob in blobs.items():
-        states.set(None, FileChange(path.as_posix(), blob), figures.get(blob, BlobFigures()))
+        states.set(None, FileChange(path.as_posix(), blob), figures.get(blob, BlobFigures([])))
     return states.fleet((), files=len(blobs))
 
 
@@ -179,7 +182,7 @@ def fleet_of_commits(revisions: str, pattern: str, table: FigureTable) -> Fleet:
     states = _States()
     for commit, changes in ((found.start, found.files), *found.commits):
         for change in changes:
-            states.set(commit, change, figures.get(change.blob or "", BlobFigures()))
+            states.set(commit, change, figures.get(change.blob or "", BlobFigures([])))
     commits = (*([found.start] if found.start else []), *(commit for commit, _ in found.commits))
     return states.fleet(commits, len(figures), shallow=found.shallow)
 
@@ -208,13 +211,21 @@ class _States:
             return
         now = {figures[_TITLE]: figures for figures in found.images}
         images = self.files.setdefault(path, {})
-        for title in images.keys() - now.keys():
-            self.removed.setdefault((path, title), commit)
+        if self.removed or images.keys() != now.keys():
+            self._set_removed(path, now, commit)
         for title, figures in now.items():
-            self.removed.pop((path, title), None)
-            versions = images.setdefault(title, [])
-            if not versions or versions[-1].figures != figures:
+            versions = images.get(title)
+            if versions is None:
+                images[title] = [Version(commit, figures)]
+            elif versions[-1].figures != figures:
                 versions.append(Version(commit, figures))
+
+    def _set_removed(self, path: str, now: Container[Figures], commit: Commit | None) -> None:
+        for title in self.files[path]:
+            if title in now:
+                self.removed.pop((path, title), None)
+            else:
+                self.removed.setdefault((path, title), commit)
 
     def fleet(self, commits: tuple[Commit, ...], files: int, *, shallow: bool = False) -> Fleet:
         """Return the result; ``commits`` may have some that changed other files."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -58,7 +58,7 @@ class FileProblem:
 class BlobFigures(NamedTuple):  # not a dataclass, which takes three times as long to make
     """What is known about the content of a file; the images are empty if it is neither a report nor a baseline."""
 
-    images: Sequence[Figures] = ()
+    images: list[Figures]
     problem: FileProblem | None = None
 
 
@@ -124,17 +124,17 @@ class FigureTable:
         return found
 
     def _known(self, blobs: list[str]) -> dict[str, BlobFigures]:
-        found: dict[str, tuple[list[Figures], FileProblem | None]] = {}
+        found: dict[str, BlobFigures] = {}
         # One parameter with all ids, because a statement has room for some thousand. CROSS fixes which side is the
         # outer loop (SQLite, "Manual Control Of Query Plans").
         query = f"SELECT blob, place, reason, hint, {_NAMES} FROM json_each(?) CROSS JOIN figures ON blob = value"  # noqa: S608
         for row in self._database.execute(query, (json.dumps(blobs),)):
-            known = found.get(row[0])
-            if known is None:
-                found[row[0]] = known = [], (None if row[2] is None else FileProblem(*row[1:4]))
-            if row[4] is not None:
-                known[0].append(row[4:])
-        return {blob: BlobFigures(*each) for blob, each in found.items()}
+            images = [] if row[4] is None else [row[4:]]
+            if row[0] in found:
+                found[row[0]].images.extend(images)
+            else:
+                found[row[0]] = BlobFigures(images, None if row[2] is None else FileProblem(*row[1:4]))
+        return found
 
     def _added(self, contents: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, BlobFigures]]:
         remaining = iter(contents)
@@ -163,10 +163,10 @@ _NO_PLACE = Path("\0")
 
 def _parsed(data: bytes) -> BlobFigures:
     try:
-        return BlobFigures(read_figures(data, _NO_PLACE))
+        return BlobFigures(list(read_figures(data, _NO_PLACE)))
     except InputFileError as error:
         place = error.place.removeprefix(str(_NO_PLACE)).removeprefix(": ")
-        return BlobFigures(problem=FileProblem(place, error.reason, error.hint))
+        return BlobFigures([], FileProblem(place, error.reason, error.hint))
 
 
 @contextlib.contextmanager
