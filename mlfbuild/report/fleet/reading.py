@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mlfbuild.report.budgets import baseline_in
+from mlfbuild.report.document.read import report_in
 from mlfbuild.report.fleet.columns import Figures, figures_in, sizes_only
 
 _REPORT, _BASELINE = b'"mlfbuild_report"', b'"mlfbuild_sizes"'
@@ -15,9 +17,6 @@ def read_figures(data: bytes, path: Path) -> tuple[Figures, ...]:
     The file is a report in JSON or a baseline of sizes; the result is empty for any other file. Raises
     ``InputFileError`` if a report or a baseline is damaged or of another format version.
     """
-    from mlfbuild.report.budgets import baseline_in  # both import numpy: not if all files are in the table
-    from mlfbuild.report.document.read import report_in
-
     # The bytes are searched before anything is parsed: most JSON files of a repository are something else.
     if _REPORT in data and _begins(data, _REPORT):
         return tuple(figures_in(image) for image in report_in(data, path)["images"])
