@@ -130,7 +130,7 @@ def fleet_markdown(fleet: Fleet) -> str:
 def change_cells(change: FigureChange) -> tuple[str, str, str, str]:
     """Return the image, the figure, the new value, and the difference of a change."""
     column = COLUMNS[INDEX[change.column]]
-    return change.image.title, column.title, column.text(change.now), _signed(change.now - change.before)
+    return change.title, column.title, column.text(change.now), _signed(change.now - change.before)
 
 
 def _signed(more: int) -> str:

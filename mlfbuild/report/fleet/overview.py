@@ -16,9 +16,8 @@ from typing import NamedTuple
 from mlfbuild.core import printable, read_bytes, sha256, walk_visible
 from mlfbuild.report.fleet.columns import COLUMNS, INDEX, Figures, Value
 from mlfbuild.report.fleet.git_history import Commit, FileChange, contents, history
-from mlfbuild.report.fleet.table import BlobFigures, FigureTable, FileProblem
+from mlfbuild.report.fleet.table import TITLE, BlobFigures, FigureTable, FileProblem
 
-_TITLE = slice(INDEX["image"], INDEX["target"] + 1)
 _PLOTTED = [(index, column.name) for index, column in enumerate(COLUMNS) if column.plotted]
 
 
@@ -58,7 +57,7 @@ class FleetImage:
     @property
     def title(self) -> str:
         """Such as ``app for m4``."""
-        return " for ".join(str(each) for each in self.now.figures[_TITLE] if each)
+        return " for ".join(str(each) for each in self.now.figures[TITLE] if each)
 
     def growth(self, column: str) -> int | None:
         """Return the change of a figure from the first to the last version; ``None`` if one of them lacks it."""
@@ -68,19 +67,21 @@ class FleetImage:
     @cached_property
     def changes(self) -> tuple[FigureChange, ...]:
         """Each change of a plotted figure that both versions have, the oldest first."""
-        found = []
+        found, title = [], self.title
         for (_, before), (commit, now) in zip(self.versions, self.versions[1:], strict=False):
             for index, name in _PLOTTED:
                 old, new = before[index], now[index]
                 if old != new and isinstance(old, int) and isinstance(new, int) and commit:
-                    found.append(FigureChange(self, name, commit, old, new))
+                    found.append(FigureChange(self.report, title, name, commit, old, new))
         return tuple(found)
 
 
 class FigureChange(NamedTuple):
     """A commit that changed a figure of an image."""
 
-    image: FleetImage
+    report: str
+    title: str
+    """Of the image."""
     column: str
     commit: Commit
     before: int
@@ -124,7 +125,7 @@ class Fleet:
         found = (change for image in self.images for change in image.changes)
 
         def newest_and_largest(change: FigureChange) -> tuple[int, float]:
-            _, _, commit, before, now = change
+            *_, commit, before, now = change
             return -at[commit.id], -abs(now - before) / max(before, 1)
 
         return tuple(sorted(found, key=newest_and_largest))
@@ -155,7 +156,7 @@ def fleet_of_folders(folders: Sequence[Path], table: FigureTable) -> Fleet:
     figures = table.figures(blobs.values(), contents_of)
     states = _States()
     for path, blob in blobs.items():
-        states.set(None, FileChange(path.as_posix(), blob), figures.get(blob, BlobFigures([])))
+        states.set(None, FileChange(path.as_posix(), blob), figures.get(blob, BlobFigures({})))
     return states.fleet((), files=len(blobs))
 
 
@@ -182,7 +183,7 @@ def fleet_of_commits(revisions: str, pattern: str, table: FigureTable) -> Fleet:
     states = _States()
     for commit, changes in ((found.start, found.files), *found.commits):
         for change in changes:
-            states.set(commit, change, figures.get(change.blob or "", BlobFigures([])))
+            states.set(commit, change, figures.get(change.blob or "", BlobFigures({})))
     commits = (*([found.start] if found.start else []), *(commit for commit, _ in found.commits))
     return states.fleet(commits, len(figures), shallow=found.shallow)
 
@@ -209,7 +210,7 @@ class _States:
             place = ": ".join(filter(None, (path, found.problem.place)))
             self.unreadable[path] = Unreadable(replace(found.problem, place=place), commit, current=True)
             return
-        now = {figures[_TITLE]: figures for figures in found.images}
+        now = found.images
         images = self.files.setdefault(path, {})
         if self.removed or images.keys() != now.keys():
             self._set_removed(path, now, commit)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from typing_extensions import Self
 
 from mlfbuild.core import InputFileError, StorageError, cache_folder, package_fingerprint
-from mlfbuild.report.fleet.columns import COLUMNS, Figures
+from mlfbuild.report.fleet.columns import COLUMNS, INDEX, Figures
 from mlfbuild.report.fleet.reading import read_figures
 
 _BATCH = 500
@@ -42,6 +42,8 @@ and neither a report nor a baseline otherwise. Rows are in the order of the ids,
 from its begin to its end.
 """
 _MARKS = ", ".join("?" * (5 + len(COLUMNS)))
+TITLE = slice(INDEX["image"], INDEX["target"] + 1)
+"""The figures by which images of a file differ; of two with the same ones, the last one is kept."""
 _NOTHING: Figures = (None,) * len(COLUMNS)
 
 
@@ -58,7 +60,8 @@ class FileProblem:
 class BlobFigures(NamedTuple):  # not a dataclass, which takes three times as long to make
     """What is known about the content of a file; the images are empty if it is neither a report nor a baseline."""
 
-    images: list[Figures]
+    images: dict[Figures, Figures]
+    """By title, those of ``TITLE``."""
     problem: FileProblem | None = None
 
 
@@ -125,13 +128,16 @@ class FigureTable:
 
     def _known(self, blobs: list[str]) -> dict[str, BlobFigures]:
         found: dict[str, BlobFigures] = {}
+        titles: dict[Figures, Figures] = {}  # so that equal ones are one object, whose hash is known
         # One parameter with all ids, because a statement has room for some thousand. CROSS fixes which side is the
         # outer loop (SQLite, "Manual Control Of Query Plans").
         query = f"SELECT blob, place, reason, hint, {_NAMES} FROM json_each(?) CROSS JOIN figures ON blob = value"  # noqa: S608
         for row in self._database.execute(query, (json.dumps(blobs),)):
-            images = [] if row[4] is None else [row[4:]]
+            figures = row[4:]
+            title = figures[TITLE]
+            images = {} if row[4] is None else {titles.setdefault(title, title): figures}
             if row[0] in found:
-                found[row[0]].images.extend(images)
+                found[row[0]].images.update(images)
             else:
                 found[row[0]] = BlobFigures(images, None if row[2] is None else FileProblem(*row[1:4]))
         return found
@@ -153,7 +159,7 @@ class FigureTable:
 def _rows(blob: str, found: BlobFigures) -> Iterator[tuple[str | int | float | None, ...]]:
     problem = found.problem
     reason = (problem.place, problem.reason, problem.hint) if problem else (None, None, None)
-    for number, figures in enumerate(found.images or [_NOTHING]):
+    for number, figures in enumerate(found.images.values() or [_NOTHING]):
         yield blob, number, *reason, *figures
 
 
@@ -163,10 +169,10 @@ _NO_PLACE = Path("\0")
 
 def _parsed(data: bytes) -> BlobFigures:
     try:
-        return BlobFigures(list(read_figures(data, _NO_PLACE)))
+        return BlobFigures({figures[TITLE]: figures for figures in read_figures(data, _NO_PLACE)})
     except InputFileError as error:
         place = error.place.removeprefix(str(_NO_PLACE)).removeprefix(": ")
-        return BlobFigures([], FileProblem(place, error.reason, error.hint))
+        return BlobFigures({}, FileProblem(place, error.reason, error.hint))
 
 
 @contextlib.contextmanager

@@ -106,7 +106,7 @@ def fleet_page(fleet: Fleet) -> str:
     """
     times = _times(fleet.commits)
     plots = {id(image): tuple(_plots(image, times, fleet.commits)) for image in fleet.images}
-    keys = {id(image): f"image-{index}" for index, image in enumerate(fleet.images)}
+    keys = {(image.report, image.title): f"image-{index}" for index, image in enumerate(fleet.images)}
     columns = [column for column in known_columns(fleet) if column.name not in ("image", "target", *_FACTS)]
     grown = [name for name in GROWTH if any(image.growth(name) for image in fleet.present)]
     most = {column.name: max((_whole(image, column) or 0 for image in fleet.present), default=0) for column in columns}
@@ -119,7 +119,7 @@ def fleet_page(fleet: Fleet) -> str:
         titles=[(column.title, column.kind is not str, column.name in grown) for column in columns],
         rows=[
             FleetRow(
-                keys[id(image)],
+                keys[image.report, image.title],
                 image.title,
                 image.report,
                 tuple(_cell(image, column, most[column.name], grown=column.name in grown) for column in columns),
@@ -153,11 +153,11 @@ def _cell(image: FleetImage, column: FleetColumn, most: int, *, grown: bool) -> 
     return FleetCell(None, text, beside(image, column), "more" if over else _STATES.get(str(value), ""))
 
 
-def _chapter(image: FleetImage, keys: dict[int, str], plots: tuple[Plot, ...]) -> FleetChapter:
+def _chapter(image: FleetImage, keys: dict[tuple[str, str], str], plots: tuple[Plot, ...]) -> FleetChapter:
     changes = image.changes[::-1]
     facts = [(COLUMNS[INDEX[name]].title, image.now.value(name)) for name in _FACTS]
     return FleetChapter(
-        keys[id(image)],
+        keys[image.report, image.title],
         image.title,
         image.report,
         f"{image.removed.id[:SHORT]} {image.removed.date[:10]} {image.removed.subject}" if image.removed else "",
@@ -210,14 +210,14 @@ def _line(image: FleetImage, name: str, times: dict[str, int], commits: Sequence
     return f"{line}H{end}", "".join(dots)
 
 
-def _change_row(change: FigureChange, keys: dict[int, str]) -> ChangeRow:
+def _change_row(change: FigureChange, keys: dict[tuple[str, str], str]) -> ChangeRow:
     commit = change.commit
     return ChangeRow(
         commit.id[:SHORT],
         commit.date[:10],
         commit.subject,
-        change.image.title,
-        keys[id(change.image)],
+        change.title,
+        keys[change.report, change.title],
         COLUMNS[INDEX[change.column]].title,
         Change(change.before, change.now),
     )
