@@ -46,7 +46,8 @@ def test_stats(folder: Folder, place: Path) -> None:
     ]
 
 
-def test_stats_show_the_hits(folder: Folder, place: Path) -> None:
+@pytest.mark.usefixtures("place")
+def test_stats_show_the_hits(folder: Folder) -> None:
     cache = open_cache(CacheSettings(), print)
     found = [cache.fetch(key) is not None for key in (*KEYS, KEYS[0], sha256(b"another"))]
     assert found == [True] * 4 + [False]
