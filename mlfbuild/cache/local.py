@@ -3,6 +3,7 @@
     ac/ab/abcd...    the action result of the key abcd...
     cas/01/0123...   the blob with the SHA-256 0123...
     .added           a counter of what was stored since the size was last measured (upkeep)
+    .hits            a counter of results that were found
 
 No process has to wait for another one. Files get their names by one rename when they are complete, blobs never change,
 and the last writer of a result wins. What another process removes in between counts as missing.
@@ -28,7 +29,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from mlfbuild.cache.action_result import MAX_BLOBS, MAX_MESSAGE, ActionResult
-from mlfbuild.cache.upkeep import add_to_counter, entry_path, prune
+from mlfbuild.cache.upkeep import add_to_counter, count_hit, entry_path, prune
 from mlfbuild.core import StorageError, sha256, trusted_owners, write_atomic
 
 _RENEWAL = 3600
@@ -64,6 +65,7 @@ class LocalCache:
                 _remove(path)
                 return None
             outputs[output.path] = content
+        count_hit(self._folder)
         return result, outputs
 
     def blob(self, digest: str, size: int | None = None, *, renew: bool | None = None) -> bytes | None:

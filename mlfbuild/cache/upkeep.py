@@ -5,7 +5,7 @@ counter instead: to the file ``.added``, each store appends one byte for each 4 
 lock, and the size of the file is the count. If it exceeds an eighth of the limit, the process that notices sets it back
 to zero, measures the folder, and removes the oldest files until seven eighths of the limit remain. The folder therefore
 never exceeds its limit by more than what is being written at that moment. If a process ends early, the count is too
-high, which costs an early measurement.
+high, which costs an early measurement. The file ``.hits`` counts results that were found, in the same way.
 
 Files whose names are no digests belong to nobody here and are neither counted nor removed, except temporary files of
 ``write_atomic`` that a killed process left.
@@ -26,6 +26,7 @@ from mlfbuild.cache.action_result import MAX_MESSAGE, SHA256, ActionResult
 from mlfbuild.core import StorageError, file_sha256, locked, make_folder, storage_error
 
 _COUNTER = ".added"
+_HITS = ".hits"
 _LOCK = ".lock"
 _UNIT = 4096
 """Bytes for which the counter has one: a block of most file systems, the least that a file takes."""
@@ -61,6 +62,8 @@ class CacheContent:
     blobs: int
     bytes: int
     """Of all files, without what file systems add to each."""
+    hits: int
+    """How often a result was found since the cache was emptied."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,22 @@ def add_to_counter(folder: Path, size: int, limit: int) -> bool:
         os.close(descriptor)
 
 
+def count_hit(folder: Path) -> None:
+    """Count that a result was found; errors are ignored, as in a folder that this user can only read."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder / _HITS, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        try:
+            os.write(descriptor, b"\0")
+        finally:
+            os.close(descriptor)
+
+
+def _hits(folder: Path) -> int:
+    with contextlib.suppress(OSError):
+        return (folder / _HITS).stat().st_size
+    return 0
+
+
 def prune(folder: Path, limit: int) -> None:
     """Remove the least recently used entries until seven eighths of ``limit`` remain.
 
@@ -149,7 +168,7 @@ def cache_content(folder: Path) -> CacheContent:
     """Return the numbers and sizes of the entries in ``folder``, which need not exist."""
     found = list(entries(folder))
     results = sum(entry.kind == "ac" for entry in found)
-    return CacheContent(folder, results, len(found) - results, sum(entry.size for entry in found))
+    return CacheContent(folder, results, len(found) - results, sum(entry.size for entry in found), _hits(folder))
 
 
 def clear_cache(folder: Path) -> CacheContent:
@@ -159,8 +178,9 @@ def clear_cache(folder: Path) -> CacheContent:
     """
     removed = [entry for entry in entries(folder) if _removed(Path(entry.path))]
     _remove_abandoned(folder)
-    results = sum(entry.kind == "ac" for entry in removed)
-    return CacheContent(folder, results, len(removed) - results, sum(entry.size for entry in removed))
+    results, hits = sum(entry.kind == "ac" for entry in removed), _hits(folder)
+    _removed(folder / _HITS)
+    return CacheContent(folder, results, len(removed) - results, sum(entry.size for entry in removed), hits)
 
 
 def verify_cache(folder: Path) -> CacheFaults:

@@ -22,25 +22,29 @@ if TYPE_CHECKING:
 def cache(options: SharedOptions, action: str, folder: Path | None) -> None:
     """Show, empty or check the local cache of results.
 
-    `stats` shows its size, `clear` removes all results, and `verify` hashes every file, removes those that are damaged,
-    and exits with status 1 if there were any. The default folder is $MLFBUILD_CACHE/results, or mlfbuild/results in the
-    user's cache folder. Files on a server are not touched.
+    `stats` shows its size, how often a result was found in it, and the limit and server of the project file. `clear`
+    removes all results, and `verify` hashes every file, removes those that are damaged, and exits with status 1 if
+    there were any. The default folder is $MLFBUILD_CACHE/results, or mlfbuild/results in the user's cache folder. Files
+    on a server are not touched.
     """
     from mlfbuild.cache import CacheSettings
-    from mlfbuild.usecases import clear_local_cache, local_cache_content
+    from mlfbuild.usecases import cache_settings, clear_local_cache, local_cache_content
 
-    settings = CacheSettings(folder=folder.absolute() if folder else None)
+    folder = folder.absolute() if folder else None
+    # The others need no project file, so mistakes in it do not prevent them.
+    settings = cache_settings(options.file, folder) if action == "stats" else CacheSettings(folder)
     if action == "verify":
         _verify(options, settings)
         return
     content = clear_local_cache(settings) if action == "clear" else local_cache_content(settings)
     if options.json:
-        limit = {} if action == "clear" else {"limit": settings.limit}
-        show_json({**dataclasses.asdict(content), **limit})
+        chosen = {} if action == "clear" else {"limit": settings.limit, "remote": settings.remote}
+        show_json({**dataclasses.asdict(content), **chosen})
     elif action == "stats":
         size = f"{content.bytes:,} of {settings.limit:,}"
         rows = [("folder", str(content.folder)), ("results", f"{content.results:,}"), ("blobs", f"{content.blobs:,}")]
-        show(text_table([*rows, ("bytes", size)]))
+        rows += [("bytes", size), ("hits", f"{content.hits:,}")]
+        show(text_table([*rows, *([("server", settings.remote)] if settings.remote else [])]))
     elif not options.quiet:
         removed = f"{counted(content.results, 'result')} and {counted(content.blobs, 'blob')}"
         show(f"{content.folder}: removed {removed}, {counted(content.bytes, 'byte')}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +21,16 @@ if TYPE_CHECKING:
 
 _FILE = click.Path(path_type=Path)
 _MOST_NOTES = 5
+
+
+@contextlib.contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Do not look for cycles among what is allocated: figures form none, and it takes a third of the time."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 @verb()
@@ -51,14 +63,15 @@ def fleet(
     _check_options(options, folders, revisions, pattern)
     for path in outputs:
         check_fleet_output(path)
-    with working(options, "reading reports"):
-        found, parsed = fleet_report(folders, revisions or "", pattern or "")
-    if not options.quiet:
-        for line in _notes(found, options, parsed):
-            note(line)
-    for path in outputs:
-        write_fleet(path, found)
-    _show(options, found, printed=not outputs)
+    with _no_garbage_collection():
+        with working(options, "reading reports"):
+            found, parsed = fleet_report(folders, revisions or "", pattern or "")
+        if not options.quiet:
+            for line in _notes(found, options, parsed):
+                note(line)
+        for path in outputs:
+            write_fleet(path, found)
+        _show(options, found, printed=not outputs)
     if not options.quiet:
         for path in outputs:
             note(f"{path}: written")

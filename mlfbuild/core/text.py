@@ -51,7 +51,7 @@ def terminal_text(text: str) -> str:
     Names in model files and archives may contain such characters: escape sequences that repaint lines, and marks of
     writing direction that make a text read as another one. They become escapes such as ``\x1b`` and ``\u202e``.
     """
-    if text.isprintable():
+    if text.replace("\n", "").replace("\t", "").isprintable():
         return text
     # Line ends of Windows become plain ones first: a lone carriage return would let the next words overwrite the line.
     parts = _LINE_OR_TAB.split(text.replace("\r\n", "\n"))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.bundle import (
         ReceivedImage, WrittenBundle, bundle_archives, bundle_project, received_image, verify_received,
     )
-    from mlfbuild.usecases.cache import clear_local_cache, local_cache_content, verify_local_cache
+    from mlfbuild.usecases.cache import cache_settings, clear_local_cache, local_cache_content, verify_local_cache
     from mlfbuild.usecases.calibrate import CalibratedTarget, calibrate_target
     from mlfbuild.usecases.check.before_building import Foreseen, foreseen, missing_tools
     from mlfbuild.usecases.check.requirements import (

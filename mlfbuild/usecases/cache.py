@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 from mlfbuild.cache import (
     CacheContent,
     CacheFaults,
@@ -11,6 +14,16 @@ from mlfbuild.cache import (
     results_folder,
     verify_cache,
 )
+from mlfbuild.project import load_project
+
+
+def cache_settings(project_file: Path, folder: Path | None) -> CacheSettings:
+    """Return the settings of ``cache`` in the project file, or the default ones if it does not exist.
+
+    ``folder`` is the local cache; ``None`` is the default one. Raises as ``load_project``.
+    """
+    settings = load_project(project_file).cache.settings() if project_file.is_file() else CacheSettings()
+    return replace(settings, folder=folder)
 
 
 def local_cache_content(settings: CacheSettings) -> CacheContent:

@@ -28,7 +28,7 @@ def fails(text: str) -> None:
 
 
 def kept(root: Path) -> set[str]:
-    return {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()} - {".added"}
+    return {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()} - {".added", ".hits"}
 
 
 def age(root: Path, seconds: float) -> None:

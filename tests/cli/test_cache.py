@@ -8,6 +8,12 @@ from mlfbuild.cache import CacheSettings, open_cache
 from mlfbuild.core import sha256
 from support.command import Folder
 
+PROJECT = """\
+mlfbuild: 1
+targets: {m4: {cpu: cortex-m4}}
+models: {kws: {source: kws.tflite}}
+cache: {limit: 5 MiB, remote: https://cache.example/mlf}
+"""
 KEYS = [sha256(bytes([number])) for number in range(3)]
 
 
@@ -28,14 +34,42 @@ def entry(place: Path, kind: str, digest: str) -> Path:
 def test_stats(folder: Folder, place: Path) -> None:
     found = folder.run("cache", "stats", "--format", "json").json
     size = sum(path.stat().st_size for path in place.rglob("*") if len(path.name) == 64)
-    assert found == {"folder": str(place), "results": 3, "blobs": 4, "bytes": size, "limit": 2 << 30}
+    known = {"folder": str(place), "results": 3, "blobs": 4, "bytes": size, "hits": 0}
+    assert found == {**known, "limit": 2 << 30, "remote": ""}
     lines = folder.run("cache", "stats").out.splitlines()
     assert [line.split() for line in lines] == [
         ["folder", str(place)],
         ["results", "3"],
         ["blobs", "4"],
         ["bytes", f"{size:,}", "of", "2,147,483,648"],
+        ["hits", "0"],
     ]
+
+
+@pytest.mark.usefixtures("place")
+def test_stats_show_the_hits(folder: Folder) -> None:
+    cache = open_cache(CacheSettings(), print)
+    found = [cache.fetch(key) is not None for key in (*KEYS, KEYS[0], sha256(b"another"))]
+    assert found == [True] * 4 + [False]
+    assert folder.run("cache", "stats", "--format", "json").json["hits"] == 4
+    assert folder.run("cache", "clear", "--format", "json").json["hits"] == 4
+    assert folder.run("cache", "stats", "--format", "json").json["hits"] == 0
+
+
+@pytest.mark.usefixtures("place")
+def test_stats_show_what_the_project_file_says(folder: Folder) -> None:
+    (folder.root / "sub").mkdir()
+    folder.write("mlfbuild.yml", PROJECT)
+    for words in ((), ("-C", "sub")):
+        found = folder.run("cache", "stats", "--format", "json", *words).json
+        assert (found["limit"], found["remote"]) == (5 << 20, "https://cache.example/mlf")
+    lines = [line.split() for line in folder.run("cache", "stats").out.splitlines()]
+    assert lines[-1] == ["server", "https://cache.example/mlf"]
+    assert lines[3][2:] == ["of", "5,242,880"]
+    folder.write("mlfbuild.yml", PROJECT.replace("5 MiB", "five"))
+    assert "cache.limit" in folder.run("cache", "stats", status=2).err
+    folder.run("cache", "clear")
+    assert folder.run("cache", "verify").out.endswith("checked 0 files\n")
 
 
 def test_a_cache_that_does_not_exist_is_empty(folder: Folder, tmp_path: Path) -> None:

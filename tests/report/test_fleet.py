@@ -1,19 +1,22 @@
 """The overview of committed reports: versions, changes and commits, from a real repository."""
 
+import cProfile
 import csv
 import io
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from mlfbuild.core import InputFileError, UsageError
 from mlfbuild.report.fleet import columns, fleet_of_commits, fleet_of_folders
-from mlfbuild.report.fleet.forms import NAMES, fleet_csv, fleet_json, fleet_parquet, fleet_text
-from mlfbuild.report.fleet.overview import Fleet
+from mlfbuild.report.fleet.forms import NAMES, fleet_csv, fleet_json, fleet_parquet, fleet_text, rows
+from mlfbuild.report.fleet.git_history import Commit
+from mlfbuild.report.fleet.overview import Fleet, FleetImage, Version
 from mlfbuild.report.fleet.table import FigureTable
+from mlfbuild.report.html import fleet_page
 from support import report_sketch as sketch
 from support.fleet_repo import FleetRepo, app, git
 
@@ -47,7 +50,7 @@ def table() -> Iterator[FigureTable]:
 
 def history_of(fleet: Fleet, title: str, column: str = "flash") -> list[tuple[str, object]]:
     (image,) = (image for image in fleet.images if image.title == title)
-    return [(version.commit.subject if version.commit else "", version[column]) for version in image.versions]
+    return [(version.commit.subject if version.commit else "", version.value(column)) for version in image.versions]
 
 
 def test_each_image_has_the_commits_that_changed_it(repo: FleetRepo, table: FigureTable) -> None:
@@ -99,6 +102,34 @@ def test_a_content_is_parsed_once(tmp_path: Path) -> None:
         patch.chdir(made.folder)
         assert len(fleet_of_commits("main", ALL, table).images) == 1
         assert table.parsed == 0
+
+
+def test_images_of_a_file_keep_their_order_in_the_table(tmp_path: Path) -> None:
+    sizes = {f"app{number:02} for m4": {"": {"flash": 900, "ram": 80}} for number in range(12)}
+    (tmp_path / "sizes.json").write_text(json.dumps({"mlfbuild_sizes": 1, "images": sizes}))
+    with FigureTable(tmp_path / "figures.sqlite") as table:
+        first, again = (fleet_of_folders([tmp_path], table) for _ in range(2))
+        assert table.parsed == 1
+    assert first == again
+    assert [image.title for image in again.images] == [*sizes]
+
+
+@pytest.mark.parametrize("form", [fleet_text, fleet_csv, fleet_json, fleet_page])
+def test_the_work_grows_as_the_images_and_not_faster(form: Callable[[Fleet], str]) -> None:
+    commits = tuple(Commit(f"{number:040x}", 86_400 * number, "Change it") for number in range(4))
+
+    def calls(images: int) -> int:
+        found = []
+        for number in range(images):
+            kept = (columns.sizes_only(f"app{number}", "m4", {"flash": 900 + each}) for each in range(4))
+            found.append(FleetImage(f"{number}.json", tuple(map(Version, commits, kept))))
+        profile = cProfile.Profile()
+        profile.runcall(form, Fleet(tuple(found), commits))
+        return sum(entry.callcount for entry in profile.getstats())
+
+    calls(1)  # loads modules and templates
+    first, second, third = calls(50), calls(100), calls(200)
+    assert third - second < 2.2 * (second - first)
 
 
 def test_the_table_is_made_again_if_it_is_damaged_or_of_another_version(tmp_path: Path) -> None:
@@ -215,6 +246,14 @@ def test_csv_json_and_parquet_have_the_same_rows(table: FigureTable) -> None:
     assert str(read.schema.field("flash").type) == "int64" and "UTC" in str(read.schema.field("date").type)
     empty = parquet.read_table(io.BytesIO(fleet_parquet(Fleet(()))))
     assert (empty.num_rows, tuple(empty.schema.names)) == (0, NAMES)
+
+
+def test_json_is_that_of_the_library() -> None:
+    commit = Commit("1" * 40, 0, 'a "subject\\", \u202e\U0001f600\ud800')
+    figures = ('a"}, {"b', None, "", "x", 2**63 - 1, 0, None, -1, None, 1, 2, 0.1 + 0.2, "of", "passed", None, "0" * 64)
+    fleet = Fleet((FleetImage("x\n.json", (Version(commit, figures), Version(None, figures))),), (commit,))
+    expected = (json.dumps(dict(zip(NAMES, row, strict=True))) for row in rows(fleet))
+    assert fleet_json(fleet).splitlines()[1:-1] == [f"{next(expected)},", next(expected)]
 
 
 def test_the_figures_are_those_of_the_report() -> None:

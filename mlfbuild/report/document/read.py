@@ -17,7 +17,6 @@ from mlfbuild import library
 from mlfbuild.core import InputFileError, counted, printable, read_bytes, shown
 from mlfbuild.project import Budget
 from mlfbuild.report.operators.cycles import TimedPart
-from mlfbuild.report.operators.network_sizes import FlashPart, NetworkSizes
 from mlfbuild.report.operators.operator_runs import ModelRun, OperatorRun
 from mlfbuild.report.sizes.owners import FLASH_KINDS, Owner, SizedSymbol, Sizes
 from mlfbuild.timing import CycleCount
@@ -25,6 +24,7 @@ from mlfbuild.timing import CycleCount
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator, ValidationError
 
+    from mlfbuild.report.operators.network_sizes import FlashPart, NetworkSizes
     from mlfbuild.verify import CycleRuns, Spread
 
 
@@ -193,6 +193,8 @@ def networks_in(model: Report) -> tuple[NetworkSizes, ...]:
 
 
 def _network(found: Report) -> NetworkSizes:
+    from mlfbuild.report.operators.network_sizes import NetworkSizes  # loads numpy
+
     tensors = tuple(library.NetworkTensor(**{**tensor, "shape": tuple(tensor["shape"])}) for tensor in found["tensors"])
     operators = tuple(
         library.NetworkOperator(
@@ -259,6 +261,8 @@ def _spread(found: Report) -> Spread:
 
 
 def _part(sizes: Report) -> FlashPart:
+    from mlfbuild.report.operators.network_sizes import FlashPart
+
     return FlashPart(tuple(SizedSymbol("", kind, sizes[kind], flash=True, ram=False) for kind in FLASH_KINDS))
 
 

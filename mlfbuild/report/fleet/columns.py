@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from mlfbuild.report.document.read import Report
 from mlfbuild.report.html.model_view import state_of
 from mlfbuild.report.html.numbers import count
 from mlfbuild.report.html.views import budget_uses, image_figure, linked_only
 from mlfbuild.report.operators.cycles import latency_text
+
+if TYPE_CHECKING:
+    from mlfbuild.report.document.read import Report
 
 Value = str | int | float | None
 """``None`` is unknown; it is never shown as 0."""

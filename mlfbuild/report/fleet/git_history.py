@@ -12,8 +12,10 @@ import re
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import cached_property
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from mlfbuild.core import (
     InputFileError,
@@ -41,8 +43,6 @@ _EMPTY_TREE = {
 }
 """The id of a tree without files, by the length of the repository's ids; Git knows it in every repository."""
 _RANGE = re.compile(r"(?P<old>.*?)\.\.(?P<new>.*)", re.DOTALL)
-_FILE = re.compile(r":\d+ (\d+) \S+ (\S+) ([A-Z])\d*")
-"""An entry of ``--raw``: the new mode, the new id, and the kind of change (gitformat, "raw output format")."""
 _REGULAR = "100"
 """Modes of regular files begin with it; links and submodules are no reports."""
 _LATEST = 253_402_300_799
@@ -60,9 +60,13 @@ class Commit:
     """Seconds since 1970 of the committer's date; 0 for a date that is none."""
     subject: str
 
+    @cached_property
+    def date(self) -> str:
+        """The committer's date and time in UTC, as ``2026-11-28T14:57:31Z``."""
+        return datetime.fromtimestamp(self.time, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
-@dataclass(frozen=True)
-class FileChange:
+
+class FileChange(NamedTuple):  # not a dataclass: an overview has some 100,000, and this takes a third of the time
     """A file that a commit added, changed or removed."""
 
     path: str
@@ -171,11 +175,9 @@ def _commits(output: str) -> Iterator[tuple[Commit, list[str], tuple[FileChange,
 
 
 def _change(entry: str, path: str) -> FileChange:
-    about = _FILE.fullmatch(entry)
-    if about is None:
-        raise ValueError(f"git printed {entry!r}, which is no entry of --raw")
-    removed = about[3] == "D" or not about[1].startswith(_REGULAR)
-    return FileChange(path, None if removed else about[2])
+    """Return a change from an entry of ``--raw``: modes, ids and kind, the old ones first (git-diff-tree(1))."""
+    _, mode, _, blob, kind = entry.split(" ")
+    return FileChange(path, None if kind == "D" or not mode.startswith(_REGULAR) else blob)
 
 
 def contents(blobs: Iterable[str]) -> Iterator[tuple[str, bytes]]:

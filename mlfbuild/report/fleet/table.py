@@ -7,16 +7,18 @@ table is made again for another mlfbuild, which may read files differently, and 
 from __future__ import annotations
 
 import contextlib
+import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from typing_extensions import Self
 
 from mlfbuild.core import InputFileError, StorageError, cache_folder, package_fingerprint
-from mlfbuild.report.fleet.columns import COLUMNS, Figures
+from mlfbuild.report.fleet.columns import COLUMNS, INDEX, Figures
 from mlfbuild.report.fleet.reading import read_figures
 
 _BATCH = 500
@@ -26,14 +28,23 @@ _PATIENCE = 60.0
 _SETTINGS = ("temp_store = MEMORY", "cache_size = -262144", "mmap_size = 1073741824")
 """Look-ups by id jump through the file: without memory for all of it (in KiB and bytes), each would read a page."""
 _TYPES = {str: "TEXT", int: "INTEGER", float: "REAL"}
-_MARKS = ", ".join("?" * (1 + len(COLUMNS)))
+_NAMES = ", ".join(column.name for column in COLUMNS)
 _SCHEMA = f"""
 CREATE TABLE mlfbuild (fingerprint TEXT);
-CREATE TABLE blobs (id TEXT PRIMARY KEY, place TEXT, reason TEXT, hint TEXT) WITHOUT ROWID;
-CREATE TABLE figures (blob TEXT, {", ".join(f"{column.name} {_TYPES[column.kind]}" for column in COLUMNS)});
-CREATE INDEX of_blob ON figures (blob);
+CREATE TABLE figures (
+    blob TEXT, number INTEGER, place TEXT, reason TEXT, hint TEXT,
+    {", ".join(f"{column.name} {_TYPES[column.kind]}" for column in COLUMNS)},
+    PRIMARY KEY (blob, number)
+) WITHOUT ROWID;
 """
-"""A blob with a reason is damaged, and one without figures is neither a report nor a baseline."""
+"""A row for each image of a blob. One without images has a row whose image is NULL: it is damaged if it has a reason,
+and neither a report nor a baseline otherwise. Rows are in the order of the ids, so that sorted look-ups read the file
+from its begin to its end.
+"""
+_MARKS = ", ".join("?" * (5 + len(COLUMNS)))
+TITLE = slice(INDEX["image"], INDEX["target"] + 1)
+"""The figures by which images of a file differ; of two with the same ones, the last one is kept."""
+_NOTHING: Figures = (None,) * len(COLUMNS)
 
 
 @dataclass(frozen=True)
@@ -46,11 +57,11 @@ class FileProblem:
     hint: str
 
 
-@dataclass(frozen=True)
-class BlobFigures:
+class BlobFigures(NamedTuple):  # not a dataclass, which takes three times as long to make
     """What is known about the content of a file; the images are empty if it is neither a report nor a baseline."""
 
-    images: tuple[Figures, ...] = ()
+    images: dict[Figures, Figures]
+    """By title, those of ``TITLE``."""
     problem: FileProblem | None = None
 
 
@@ -94,60 +105,62 @@ class FigureTable:
                 self._make()
 
     def _make(self) -> None:
-        for name in ("mlfbuild", "blobs", "figures"):
+        for name in ("mlfbuild", "figures"):
             self._database.execute(f"DROP TABLE IF EXISTS {name}")
         for statement in filter(str.strip, _SCHEMA.split(";")):
             self._database.execute(statement)
         self._database.execute("INSERT INTO mlfbuild VALUES (?)", (package_fingerprint(),))
 
-    def unknown(self, blobs: Iterable[str]) -> list[str]:
-        """Return those of ``blobs`` that are not in the table, each once, in their order."""
-        wanted = dict.fromkeys(blobs)
-        self._want(wanted)
-        known = {row[0] for row in self._database.execute("SELECT id FROM blobs JOIN wanted USING (id)")}
-        return [blob for blob in wanted if blob not in known]
+    def figures(
+        self, blobs: Iterable[str], contents: Callable[[list[str]], Iterable[tuple[str, bytes]]]
+    ) -> Mapping[str, BlobFigures]:
+        """Return what is known about each of ``blobs``; those that are no reports have no images.
 
-    def add(self, contents: Iterable[tuple[str, bytes]]) -> None:
-        """Parse the contents of blobs that the table does not have, each with its id, and keep their figures."""
+        ``contents`` is called with the ids that are not in the table, each once and in their order, if there are any.
+        It returns each with its content, which is parsed and added.
+        """
+        wanted = dict.fromkeys(blobs)
+        found = self._known(sorted(wanted))
+        unknown = [blob for blob in wanted if blob not in found]
+        if unknown:
+            found.update(self._added(contents(unknown)))
+        return found
+
+    def _known(self, blobs: list[str]) -> dict[str, BlobFigures]:
+        found: dict[str, BlobFigures] = {}
+        titles: dict[Figures, Figures] = {}  # so that equal ones are one object, whose hash is known
+        # One parameter with all ids, because a statement has room for some thousand. CROSS fixes which side is the
+        # outer loop (SQLite, "Manual Control Of Query Plans").
+        query = f"SELECT blob, place, reason, hint, {_NAMES} FROM json_each(?) CROSS JOIN figures ON blob = value"  # noqa: S608
+        for row in self._database.execute(query, (json.dumps(blobs),)):
+            figures = row[4:]
+            title = figures[TITLE]
+            images = {} if row[4] is None else {titles.setdefault(title, title): figures}
+            if row[0] in found:
+                found[row[0]].images.update(images)
+            else:
+                found[row[0]] = BlobFigures(images, None if row[2] is None else FileProblem(*row[1:4]))
+        return found
+
+    def _added(self, contents: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, BlobFigures]]:
         remaining = iter(contents)
         while batch := list(islice(remaining, _BATCH)):
             found = {blob: _parsed(data) for blob, data in batch}
             self.parsed += len(found)
             with self._database:
+                # Another process may have added them meanwhile, with the same figures.
                 self._database.executemany(
-                    "INSERT OR IGNORE INTO blobs VALUES (?, ?, ?, ?)",
-                    ((blob, *_fields(each.problem)) for blob, each in found.items()),
+                    f"INSERT OR IGNORE INTO figures VALUES ({_MARKS})",  # noqa: S608 - question marks
+                    (row for blob, each in found.items() for row in _rows(blob, each)),
                 )
-                self._database.executemany("DELETE FROM figures WHERE blob = ?", ((blob,) for blob in found))
-                self._database.executemany(
-                    f"INSERT INTO figures VALUES ({_MARKS})",  # noqa: S608 - question marks
-                    ((blob, *figures) for blob, each in found.items() for figures in each.images),
-                )
-
-    def figures(self, blobs: Iterable[str]) -> Mapping[str, BlobFigures]:
-        """Return what is known about each of ``blobs``; those that are no reports have no images."""
-        self._want(dict.fromkeys(blobs))
-        images: dict[str, list[Figures]] = {}
-        for blob, *figures in self._database.execute(
-            "SELECT figures.* FROM wanted JOIN figures ON blob = id ORDER BY figures.rowid"
-        ):
-            images.setdefault(blob, []).append(tuple(figures))
-        found = {blob: BlobFigures(tuple(each)) for blob, each in images.items()}
-        damaged = "SELECT id, place, reason, hint FROM wanted JOIN blobs USING (id) WHERE reason IS NOT NULL"
-        return found | {
-            blob: BlobFigures(problem=FileProblem(*fields)) for blob, *fields in self._database.execute(damaged)
-        }
-
-    def _want(self, blobs: Iterable[str]) -> None:
-        """Put ``blobs`` into a temporary table, because a statement has room for some thousand values only."""
-        with self._database:
-            self._database.execute("CREATE TEMP TABLE IF NOT EXISTS wanted (id TEXT PRIMARY KEY) WITHOUT ROWID")
-            self._database.execute("DELETE FROM wanted")
-            self._database.executemany("INSERT INTO wanted VALUES (?)", ((blob,) for blob in sorted(blobs)))
+            yield from found.items()
 
 
-def _fields(problem: FileProblem | None) -> tuple[str | None, ...]:
-    return (problem.place, problem.reason, problem.hint) if problem else (None, None, None)
+def _rows(blob: str, found: BlobFigures) -> Iterator[tuple[str | int | float | None, ...]]:
+    problem = found.problem
+    reason = (problem.place, problem.reason, problem.hint) if problem else (None, None, None)
+    for number, figures in enumerate(found.images.values() or [_NOTHING]):
+        yield blob, number, *reason, *figures
 
 
 _NO_PLACE = Path("\0")
@@ -156,10 +169,10 @@ _NO_PLACE = Path("\0")
 
 def _parsed(data: bytes) -> BlobFigures:
     try:
-        return BlobFigures(read_figures(data, _NO_PLACE))
+        return BlobFigures({figures[TITLE]: figures for figures in read_figures(data, _NO_PLACE)})
     except InputFileError as error:
         place = error.place.removeprefix(str(_NO_PLACE)).removeprefix(": ")
-        return BlobFigures(problem=FileProblem(place, error.reason, error.hint))
+        return BlobFigures({}, FileProblem(place, error.reason, error.hint))
 
 
 @contextlib.contextmanager

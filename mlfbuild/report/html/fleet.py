@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mlfbuild.report.document.compare import Change
 from mlfbuild.report.fleet.columns import COLUMNS, INDEX, FleetColumn
-from mlfbuild.report.fleet.overview import Fleet, FleetImage, changes_of, iso_date
+from mlfbuild.report.fleet.overview import Fleet, FleetImage
 from mlfbuild.report.fleet.shown import GROWTH, SHORT, beside, known_columns, summary
 from mlfbuild.report.html import numbers
 from mlfbuild.report.html.document import rendered
@@ -22,8 +22,8 @@ _STYLES = ("colours", "page", "charts", "tables", "fleet", "print")
 _SCRIPTS = ("theme", "chooser", "tables", "fleet")
 _WIDTH, _HEIGHT = 1000, 100
 """The size of a plot in its own units; it is stretched to the width of the page."""
-_SHOWN = 40
-"""Changes of an image, and of all images; CSV and JSON have all."""
+_SHOWN, _OF_IMAGE = 40, 10
+"""Changes of all images, and of each one, whose plots show the others as well; CSV and JSON have all."""
 _STATES = {"FAILED": "more", "passed": "less"}
 _FACTS = ("cpu", "models", "sha256")
 """Columns that the chapter of an image has, and not the table."""
@@ -105,7 +105,8 @@ def fleet_page(fleet: Fleet) -> str:
         Path("fleet.html").write_text(fleet_page(fleet))
     """
     times = _times(fleet.commits)
-    keys = {id(image): f"image-{index}" for index, image in enumerate(fleet.images)}
+    plots = {id(image): tuple(_plots(image, times, fleet.commits)) for image in fleet.images}
+    keys = {(image.report, image.title): f"image-{index}" for index, image in enumerate(fleet.images)}
     columns = [column for column in known_columns(fleet) if column.name not in ("image", "target", *_FACTS)]
     grown = [name for name in GROWTH if any(image.growth(name) for image in fleet.present)]
     most = {column.name: max((_whole(image, column) or 0 for image in fleet.present), default=0) for column in columns}
@@ -114,15 +115,15 @@ def fleet_page(fleet: Fleet) -> str:
         _STYLES,
         _SCRIPTS,
         summary=summary(fleet),
-        span=[f"{iso_date(commit)[:10]}" for commit in (fleet.commits[0], fleet.commits[-1])] if fleet.commits else [],
+        span=[commit.date[:10] for commit in (fleet.commits[0], fleet.commits[-1])] if fleet.commits else [],
         titles=[(column.title, column.kind is not str, column.name in grown) for column in columns],
         rows=[
             FleetRow(
-                keys[id(image)],
+                keys[image.report, image.title],
                 image.title,
                 image.report,
                 tuple(_cell(image, column, most[column.name], grown=column.name in grown) for column in columns),
-                _line(image, "flash", times, fleet.commits)[0],
+                next((plot.line for plot in plots[id(image)] if plot.title == "flash"), ""),
                 image.now.commit.id[:SHORT] if image.now.commit else "",
                 image.now.date[:10],
             )
@@ -131,18 +132,18 @@ def fleet_page(fleet: Fleet) -> str:
         size=(_WIDTH, _HEIGHT),
         changes=[_change_row(change, keys) for change in fleet.changes[:_SHOWN]],
         more=len(fleet.changes[_SHOWN:]),
-        chapters=[_chapter(image, keys, times, fleet.commits) for image in fleet.images],
+        chapters=[_chapter(image, keys, plots[id(image)]) for image in fleet.images],
         unreadable=[_problem(each) for each in fleet.unreadable],
     )
 
 
 def _whole(image: FleetImage, column: FleetColumn) -> int | None:
-    value = image.now[column.name]
+    value = image.now.value(column.name)
     return value if isinstance(value, int) else None
 
 
 def _cell(image: FleetImage, column: FleetColumn, most: int, *, grown: bool) -> FleetCell:
-    value = image.now[column.name]
+    value = image.now.value(column.name)
     text = column.text(value) or numbers.NONE
     growth = image.growth(column.name)
     change = Change(0, growth) if grown and growth is not None else None
@@ -152,25 +153,26 @@ def _cell(image: FleetImage, column: FleetColumn, most: int, *, grown: bool) -> 
     return FleetCell(None, text, beside(image, column), "more" if over else _STATES.get(str(value), ""))
 
 
-def _chapter(image: FleetImage, keys: dict[int, str], times: dict[str, int], commits: Sequence[Commit]) -> FleetChapter:
-    changes = tuple(reversed(tuple(changes_of(image))))
-    facts = [(COLUMNS[INDEX[name]].title, image.now[name]) for name in _FACTS]
+def _chapter(image: FleetImage, keys: dict[tuple[str, str], str], plots: tuple[Plot, ...]) -> FleetChapter:
+    changes = image.changes[::-1]
+    facts = [(COLUMNS[INDEX[name]].title, image.now.value(name)) for name in _FACTS]
     return FleetChapter(
-        keys[id(image)],
+        keys[image.report, image.title],
         image.title,
         image.report,
-        f"{image.removed.id[:SHORT]} {iso_date(image.removed)[:10]} {image.removed.subject}" if image.removed else "",
+        f"{image.removed.id[:SHORT]} {image.removed.date[:10]} {image.removed.subject}" if image.removed else "",
         tuple((title, str(value)) for title, value in facts if value),
-        tuple(_plots(image, times, commits)),
-        tuple(_change_row(change, keys) for change in changes[:_SHOWN]),
-        len(changes[_SHOWN:]),
+        plots,
+        tuple(_change_row(change, keys) for change in changes[:_OF_IMAGE]),
+        len(changes[_OF_IMAGE:]),
     )
 
 
 def _plots(image: FleetImage, times: dict[str, int], commits: Sequence[Commit]) -> Iterator[Plot]:
-    for column in COLUMNS:
-        values = [value for version in image.versions if isinstance(value := version[column.name], int)]
-        if column.plotted and len(set(values)) > 1:
+    for index, column in enumerate(COLUMNS):
+        # Most figures never change.
+        if column.plotted and len({figures[index] for _, figures in image.versions} - {None}) > 1:
+            values = [value for _, figures in image.versions if isinstance(value := figures[index], int)]
             line, dots = _line(image, column.name, times, commits)
             change = Change(values[0], values[-1])
             yield Plot(column.title, change, column.text(min(values)), column.text(max(values)), line, dots)
@@ -190,9 +192,9 @@ def _line(image: FleetImage, name: str, times: dict[str, int], commits: Sequence
     """Return a figure as a line with steps, and dots where it changed; empty unless two versions have it."""
     index = INDEX[name]
     points = [
-        (times[version.commit.id], value)
-        for version in image.versions
-        if version.commit is not None and isinstance(value := version.figures[index], int)
+        (times[commit.id], value)
+        for commit, figures in image.versions
+        if commit is not None and isinstance(value := figures[index], int)
     ]
     values = [value for _, value in points]
     if len(set(values)) < 2:
@@ -208,14 +210,14 @@ def _line(image: FleetImage, name: str, times: dict[str, int], commits: Sequence
     return f"{line}H{end}", "".join(dots)
 
 
-def _change_row(change: FigureChange, keys: dict[int, str]) -> ChangeRow:
+def _change_row(change: FigureChange, keys: dict[tuple[str, str], str]) -> ChangeRow:
     commit = change.commit
     return ChangeRow(
         commit.id[:SHORT],
-        iso_date(commit)[:10],
+        commit.date[:10],
         commit.subject,
-        change.image.title,
-        keys[id(change.image)],
+        change.title,
+        keys[change.report, change.title],
         COLUMNS[INDEX[change.column]].title,
         Change(change.before, change.now),
     )
