@@ -48,8 +48,9 @@ def load_project(path: Path, beside: Callable[[Project], Found] | None = None) -
         problem = Problem(document.value_position(("mlfbuild",)), ("mlfbuild",), newer)
         raise ProjectFileError([problem.in_file(path)])
     if INCLUDE in document.mapping():
+        files = [str(file) for file in document.mapping(INCLUDE).values()]
         reason = "the file is a workspace, and this command is for one project"
-        hint = "name the project with -f, such as the first one listed here"
+        hint = f"choose one with -f, such as -f {path.parent / files[0]}" if files else "add a project"
         document.report((INCLUDE,), "workspace-not-project", reason, hint, at_key=True)
         raise ProjectFileError(in_file_order(path, document.problems))
     watched = write_in_full(document, path.parent)

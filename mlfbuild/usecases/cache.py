@@ -14,7 +14,7 @@ from mlfbuild.cache import (
     results_folder,
     verify_cache,
 )
-from mlfbuild.project import load_project
+from mlfbuild.project import load_project, workspace_projects
 
 
 def cache_settings(project_file: Path, folder: Path | None) -> CacheSettings:
@@ -22,7 +22,9 @@ def cache_settings(project_file: Path, folder: Path | None) -> CacheSettings:
 
     ``folder`` is the local cache; ``None`` is the default one. Raises as ``load_project``.
     """
-    settings = load_project(project_file).cache.settings() if project_file.is_file() else CacheSettings()
+    # A workspace has no section of its own.
+    is_project = project_file.is_file() and not workspace_projects(project_file)
+    settings = load_project(project_file).cache.settings() if is_project else CacheSettings()
     return replace(settings, folder=folder)
 
 
