@@ -42,5 +42,5 @@ def test_each_module_has_a_report(repo: FirmwareRepo, shared: Path) -> None:
 def test_unknown_module_stops_scons(repo: FirmwareRepo) -> None:
     repo.replace("mlfbuild.yml", "mod2: ", "mod3: ")
     ran = repo.scons(status=2)
-    assert_printed(ran.output, "unknown-module", "", "mlfbuild.yml:4:", "multi-mixed.tar", "'mod3'")
+    assert_printed(ran.output, "vectors-of-unknown-module", "", "mlfbuild.yml:4:", "multi-mixed.tar", "'mod3'")
     assert "Traceback" not in ran.output

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 {# The C file between ctypes and a module, see shim.py. #}
 {# The structs of TVM's interface contain one pointer per tensor and nothing else, so an array of pointers has the same
    layout. #}
