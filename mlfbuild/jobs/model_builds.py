@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -38,7 +39,7 @@ from mlfbuild.jobs.inputs import input_digests
 from mlfbuild.jobs.libraries import bundle_key
 from mlfbuild.jobs.locks import Notify
 from mlfbuild.jobs.model_job import CompileJob, TargetJob
-from mlfbuild.jobs.travel import ARCHIVE, can_travel, compile_task
+from mlfbuild.jobs.travel import ARCHIVE, EPOCH, can_travel, compile_task
 from mlfbuild.jobs.tree import UnpackResult, read_record, recorded_files, tree_damage
 from mlfbuild.library import Library, ResolvedLibrary
 from mlfbuild.library.keys import Placement
@@ -66,6 +67,8 @@ def compile_action(job: CompileJob) -> Action:
     bundled = bundle_key(job) if job.bundles else ""
     if bundled:
         inputs["bundled libraries"] = bundled
+    if EPOCH in os.environ:  # the date of the archive's files
+        inputs[EPOCH] = os.environ[EPOCH]
     return Action("compile", {**inputs, "mlfbuild": package_fingerprint()})
 
 

@@ -7,6 +7,8 @@ less time than sending them.
 
 from __future__ import annotations
 
+import os
+
 from mlfbuild.core import make_folder, read_bytes
 from mlfbuild.farm import FarmTask
 from mlfbuild.jobs.actions import Action
@@ -14,13 +16,16 @@ from mlfbuild.jobs.compilation import compile_model
 from mlfbuild.jobs.model_job import CompileJob
 from mlfbuild.native import SourceFiles
 
+EPOCH = "SOURCE_DATE_EPOCH"
+"""Environment variable with the date of archives (https://reproducible-builds.org/specs/source-date-epoch)."""
 ARCHIVE = "archive.tar"
 """The output of a compilation, for workers and in the cache."""
 
 
 def can_travel(job: CompileJob) -> bool:
     """Return whether the job's model can be compiled by a worker."""
-    return job.compiler == "native" and job.request.program is None and not job.bundles
+    # A worker has its own environment, and would date the archive otherwise.
+    return job.compiler == "native" and job.request.program is None and not job.bundles and EPOCH not in os.environ
 
 
 def compile_task(job: CompileJob, action: Action) -> FarmTask:

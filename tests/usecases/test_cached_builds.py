@@ -8,6 +8,7 @@ import pytest
 
 from mlfbuild.jobs import load, target_jobs
 from mlfbuild.jobs.model_builds import archive_record, compile_if_needed
+from mlfbuild.jobs.travel import can_travel
 from mlfbuild.usecases import build_project, generate_model
 from support.firmware_repo import tiny_network
 
@@ -102,3 +103,17 @@ def test_the_project_file_limits_the_cache(
 ) -> None:
     origins(checkout("first", f"{PROJECT}cache: {{limit: {limit}}}\n"))
     assert results_cache.exists() == kept
+
+
+@pytest.mark.usefixtures("results_cache")
+def test_archives_of_another_date_are_others(checkout: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    project = checkout("first")
+    assert origins(project) == ["compiled", "compiled"]
+    undated = archives(project)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    assert origins(project) == ["compiled", "compiled"]
+    assert archives(project) != undated
+    assert not can_travel(target_jobs(load(project))[0].models[0]), "a worker would have another date"
+    monkeypatch.delenv("SOURCE_DATE_EPOCH")
+    assert origins(project) == ["local", "local"]
+    assert archives(project) == undated
