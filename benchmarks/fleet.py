@@ -1,7 +1,7 @@
 """Print how builds of many models grow, what a cluster of Dask costs on one machine, and what its scheduler can carry.
 
     python benchmarks/fleet.py growth [--models 10,100,1000] [--targets 1,4] [-j N]
-    python benchmarks/fleet.py farm [--models 200] [--targets 4] [-j 2]
+    python benchmarks/fleet.py farm [--models 200] [--targets 4] [-j 2] [--model ../shared/models/kws_int8.tflite]
     python benchmarks/fleet.py replay [--workers 100] [--tasks 100000] [--mean 1.0]
 
 ``growth`` builds projects of small networks with ``mlfbuild build``: cold, with nothing to do, and after one model
@@ -51,11 +51,12 @@ class Cost:
     """The largest of its processes."""
 
 
-def write_project(folder: Path, models: int, targets: int) -> None:
-    """Write a project of small networks in ``folder``."""
+def write_project(folder: Path, models: int, targets: int, copied: Path | None = None) -> None:
+    """Write a project in ``folder``: of small networks, or of copies of one model file under other names."""
     (folder / "models").mkdir(parents=True)
     for seed in range(models):
-        (folder / f"models/net{seed:05}.tflite").write_bytes(network(seed))
+        content = copied.read_bytes() if copied else network(seed)
+        (folder / f"models/net{seed:05}.tflite").write_bytes(content)
     names = "".join(f"  {cpu}: {{cpu: {cpu}}}\n" for cpu in CPUS[:targets])
     (folder / "mlfbuild.yml").write_text(f'mlfbuild: 1\ntargets:\n{names}models: ["models/*.tflite"]\n')
 
@@ -110,7 +111,7 @@ def measure_farm(options: argparse.Namespace) -> None:
         costs, hashes = [], []
         for words in ((), ("--on", "dask")):
             folder = Path(temporary) / "project"
-            write_project(folder, models, targets)
+            write_project(folder, models, targets, options.model)
             cost = mlfbuild(folder, "build", f"-j{options.jobs}", "-q", *words)
             costs.append(cost)
             hashes.append(archives(folder))
@@ -204,6 +205,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["growth", "farm", "replay"])
     parser.add_argument("--models", type=numbers, default=None)
+    parser.add_argument("--model", type=Path, help="model file that all models of `farm` are copies of")
     parser.add_argument("--targets", type=numbers, default=None)
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--workers", type=int, default=100)

@@ -7,6 +7,7 @@ stay. Which of these files travel is decided elsewhere: a path is only a name.
 
 from __future__ import annotations
 
+import functools
 import io
 import pickle
 from pathlib import Path, PurePath
@@ -16,6 +17,7 @@ import mlfbuild
 from mlfbuild.targets import cmake_folder
 
 
+@functools.cache  # each path of each task asks
 def _own_folders() -> dict[str, Path]:
     # In a checkout, the CMake files are beside the package.
     return {"package": Path(mlfbuild.__file__).parent, "cmake": cmake_folder()}
@@ -31,9 +33,10 @@ def place_in_folder(path: Path, root: Path) -> str:
 
 def own_place(path: Path) -> tuple[str, str] | None:
     """Return which of mlfbuild's own folders ``path`` is in, and where; ``None`` if it is in none of them."""
+    real = path.absolute()
     for kind, folder in _own_folders().items():
-        if path.absolute().is_relative_to(folder):
-            return kind, path.absolute().relative_to(folder).as_posix()
+        if real.is_relative_to(folder):
+            return kind, real.relative_to(folder).as_posix()
     return None
 
 

@@ -156,7 +156,9 @@ def keep_archive(job: CompileJob, action: Action, result: FarmResult, notify: No
 
 def _store(job: CompileJob, action: Action, content: bytes, worker: str, seconds: float, notify: Notify) -> None:
     cache = _cache_of(job, notify)
-    if cache is not None:
+    # An input that was edited while the model was compiled is not the one in the key: the next build finds that here,
+    # but all who share the cache would get the other archive.
+    if cache is not None and compile_action(job).key == action.key:
         cache.store(action.key, {ARCHIVE: content}, worker=worker, seconds=seconds)
         _cache_of(job, notify)  # for what it could not do just now
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mlfbuild.core import CheckFailedError, MlfError, listed
 from mlfbuild.farm import FarmResult, FarmSettings, FarmTask, open_farm, program_versions, run_here
-from mlfbuild.jobs.actions import ActionRecord
+from mlfbuild.jobs.actions import Action, ActionRecord
 from mlfbuild.jobs.configure_time import SharedArchive
 from mlfbuild.jobs.locks import Notify, trees_locked
 from mlfbuild.jobs.model_builds import (
@@ -56,8 +56,8 @@ class _FarmWork:
     """What is made of ``groups``: records of archives and errors by the number of the group."""
 
     def __init__(self, groups: Sequence[SharedArchive], watch: Progress, notify: Notify) -> None:
-        self.jobs: dict[str, tuple[int, CompileJob]] = {}
-        """The key of a task -> its group and job."""
+        self.jobs: dict[str, tuple[int, CompileJob, Action]] = {}
+        """The key of a task -> its group, job and action."""
         self.made: dict[int, dict[Path, ActionRecord]] = {}
         self.errors: dict[int, MlfError] = {}
         self._groups, self._watch, self._notify = groups, watch, notify
@@ -75,7 +75,7 @@ class _FarmWork:
                 if record is not None:
                     self.made[number] = {job.archive: record}
                 elif action.key not in self.jobs:  # a copy of a model file has the same, and takes it from the cache
-                    self.jobs[action.key] = number, job
+                    self.jobs[action.key] = number, job, action
                     yield compile_task(job, action)
 
     def started(self, tasks: Iterable[FarmTask]) -> Iterator[FarmTask]:
@@ -87,14 +87,14 @@ class _FarmWork:
 
     def end(self, task: FarmTask, result: FarmResult | MlfError, recheck: bool) -> None:
         """Keep the result of ``task``, after it was made here again if ``recheck`` is set."""
-        number, job = self.jobs[task.key]
+        number, job, action = self.jobs[task.key]
         try:
             if isinstance(result, MlfError):
                 raise result
             if recheck:
                 _compare(task, result)
             with trees_locked([job]):
-                self.made[number] = {job.archive: keep_archive(job, compile_action(job), result, self._notify)}
+                self.made[number] = {job.archive: keep_archive(job, action, result, self._notify)}
         except MlfError as error:
             self.errors[number] = error
             self._watch.fail(_shown(job))

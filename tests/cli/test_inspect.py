@@ -62,7 +62,7 @@ def test_the_documentation_quotes_the_output(folder: Folder, shared: Path) -> No
         "inspect",
         "show",
         "compare",
-        *["convert"] * 4,
+        *["convert"] * 2,
         "merge",
         "split",
         "validate",

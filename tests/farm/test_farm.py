@@ -42,6 +42,7 @@ def test_a_worker_that_dies_while_it_compiles_changes_nothing(cluster: DaskClust
     assert farm.build("--on", "dask", DASK_SCHEDULER_ADDRESS="tcp://127.0.0.1:1", **IMPATIENT).check().workers == {}
 
 
+@pytest.mark.sweep
 def test_a_worker_with_another_version_is_refused(cluster: DaskCluster, tmp_path: Path) -> None:
     package = Path(mlfbuild.__file__).parent
     shutil.copytree(package, tmp_path / "other/mlfbuild", ignore=shutil.ignore_patterns("__pycache__"))
@@ -54,6 +55,7 @@ def test_a_worker_with_another_version_is_refused(cluster: DaskCluster, tmp_path
     cluster.kill("changed")
 
 
+@pytest.mark.sweep
 def test_no_scheduler(tmp_path: Path) -> None:
     project = FarmProject(tmp_path, 1, ["cortex-m4"], jobs='jobs: {engine: dask, scheduler: "tcp://127.0.0.1:1"}\n')
     assert "tcp://127.0.0.1:1: no scheduler of Dask answers: " in project.build(**IMPATIENT).check(7).err

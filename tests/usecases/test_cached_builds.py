@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.jobs import load, target_jobs
+from mlfbuild.jobs import load, model_builds, target_jobs
+from mlfbuild.jobs.compilation import Compiled, compile_model
 from mlfbuild.jobs.model_builds import archive_record, compile_if_needed
+from mlfbuild.jobs.model_job import CompileJob
 from mlfbuild.jobs.travel import can_travel
 from mlfbuild.usecases import build_project, generate_model
 from support.firmware_repo import tiny_network
@@ -117,3 +119,20 @@ def test_archives_of_another_date_are_others(checkout: Callable[[str], Path], mo
     monkeypatch.delenv("SOURCE_DATE_EPOCH")
     assert origins(project) == ["local", "local"]
     assert archives(project) == undated
+
+
+def test_an_input_that_is_edited_meanwhile_spoils_no_cache(
+    results_cache: Path, checkout: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = checkout("first")
+    source = project.parent / "net.tflite"
+
+    def edited_first(job: CompileJob) -> Compiled:
+        source.write_bytes(tiny_network(2))
+        return compile_model(job)
+
+    monkeypatch.setattr(model_builds, "compile_model", edited_first)
+    job = target_jobs(load(project))[0].models[0]
+    assert compile_if_needed(job)
+    assert not any(results_cache.rglob("ac/*/*"))
+    assert compile_if_needed(job), "the archive is of the other file"
