@@ -20,6 +20,7 @@ _LOCAL = {
     # A worker that is stopped sends no heartbeat. Dask's five minutes are for networks, not for processes here.
     "distributed.scheduler.worker-ttl": "60s",
     "distributed.worker.daemon": True,
+    "distributed.worker.profile.enabled": False,  # it samples the stack a hundred times a second
     "distributed.admin.system-monitor.gil.enabled": False,
 }
 _LOGGERS = ("distributed", "distributed.client", "distributed.gc", "tornado.application", "asyncio")

@@ -183,10 +183,9 @@ def least_ram(jobs: Sequence[CompileJob]) -> CompileJob:
     return min(jobs, key=lambda job: math.inf if job.ram_limit is None else job.ram_limit)
 
 
-def archive_is_known(sharing: Sequence[CompileJob], lenders: Sequence[CompileJob] = ()) -> bool:
-    """Return whether ``compile_once`` would compile nothing."""
-    action = compile_action(sharing[0])
-    return any(_is_made_by(action, job) for job in (*sharing, *lenders))
+def archive_is_known(action: Action, jobs: Sequence[CompileJob]) -> bool:
+    """Return whether one of ``jobs`` has the archive that ``action`` makes."""
+    return any(_is_made_by(action, job) for job in jobs)
 
 
 def copy_archive(archive: Path, copy: Path) -> None:

@@ -67,9 +67,11 @@ class _FarmWork:
         for number, group in enumerate(self._groups):
             job = least_ram(group.jobs)
             with contextlib.suppress(MlfError):  # building the group reports it
-                if not can_travel(job) or archive_is_known(group.jobs, group.lenders):
+                if not can_travel(job):
                     continue
                 action = compile_action(job)
+                if archive_is_known(action, (*group.jobs, *group.lenders)):
+                    continue
                 with trees_locked([job]):
                     record = restore_archive(job, action, self._notify)
                 if record is not None:
