@@ -176,7 +176,7 @@ def replay(options: argparse.Namespace) -> None:
                 for _ in range(options.processes)
             ]
             with open_farm(FarmSettings(address), program_versions([])) as farm:
-                while len(farm.workers()) < share * options.processes:
+                while farm.threads() < share * options.processes:
                     time.sleep(0.5)
                 scheduler = psutil.Process(started[0].pid)
                 begin, cpu = time.perf_counter(), sum(scheduler.cpu_times()[:2])

@@ -38,6 +38,8 @@ _AHEAD = 4
 """Tasks that are submitted for each thread of the cluster: enough that none waits, few enough to hold their inputs."""
 _TRIES = 3
 """How often a task is submitted when workers or the scheduler are lost, disks are full, or content is damaged."""
+_KEPT_FILES = 64
+"""Files that stay on the cluster after the tasks that read them; a submission costs its scheduler a millisecond."""
 _ASK_SECONDS = 1
 """How often the scheduler is asked which workers it has."""
 _PAUSE_SECONDS = 0.1
@@ -102,6 +104,7 @@ class Farm:
         self._number = itertools.count()
         self._asked = -math.inf
         self._threads: Mapping[str, int] = {}
+        self._blobs: dict[str, Any] = {}
 
     def check_workers(self) -> None:
         """Raise ``ProcessFailedError`` if a worker or the scheduler has another version of a program than this machine.
@@ -192,6 +195,11 @@ class Farm:
             time.sleep(_PAUSE_SECONDS)
         raise unreachable(self._address, OSError("the connection was lost"))
 
+    def threads(self) -> int:
+        """Return how many tasks the workers can run at the same time; raises as ``run``."""
+        self._ask()
+        return sum(self._threads.values())
+
     def _offered(self, task: FarmTask) -> bool:
         """Return whether a worker offers the resources of ``task``; without resources, whether there is one."""
         if not task.resources:
@@ -205,10 +213,7 @@ class Farm:
         digests = {name: sha256(content) for name, content in contents.items()}
         # ``bytes`` returns its argument: a task that the scheduler can repeat, which scattered data is not. It is sent
         # again for another try, because a copy on a worker may be what was damaged.
-        blobs = [
-            self._client.submit(bytes, contents[name], key=f"file-{digest}-{submitted.tries}", pure=True)
-            for name, digest in digests.items()
-        ]
+        blobs = [self._blob(f"file-{digest}-{submitted.tries}", contents[name]) for name, digest in digests.items()]
         # Not allow_other_workers: Dask would let a worker steal the task that has just failed on it.
         only = frozenset(self._threads) - submitted.avoid if submitted.avoid else frozenset()
         future = self._client.submit(
@@ -223,6 +228,16 @@ class Farm:
             workers=[*only] or None,
         )
         running.add(replace(submitted, only=only), future, self._client)
+
+    def _blob(self, key: str, content: bytes) -> Any:
+        """Return the future of a file; the last ones are kept, because models are compiled for several targets."""
+        blob = self._blobs.pop(key, None)
+        if blob is None or blob.status not in ("pending", "finished"):
+            blob = self._client.submit(bytes, content, key=key, pure=True)
+        self._blobs[key] = blob
+        if len(self._blobs) > _KEPT_FILES:
+            del self._blobs[next(iter(self._blobs))]
+        return blob
 
     def _outcome(self, submitted: _Submitted, call: Future[Any]) -> FarmResult | MlfError | _Submitted:
         """Return the result of a task that has ended, or the task again if it is tried once more."""
