@@ -91,7 +91,8 @@ def _fill_in_variables(node: ast.AST, known: dict[str, ast.expr] | None = None) 
                 known.get(each.id, each) if isinstance(each, ast.Name) and each.id in FIELDS else each
                 for each in child.args
             ]
-        names = [each for each in ast.walk(child) if isinstance(each, ast.Name)]
+        # Of statements, which contain all others: a walk from each expression took seconds.
+        names = [each for each in ast.walk(child) if isinstance(each, ast.Name)] if isinstance(child, ast.stmt) else []
         for each in (each for each in names if isinstance(each.ctx, ast.Store)):
             known.pop(each.id, None)
         if isinstance(child, ast.Assign):
