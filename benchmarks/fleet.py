@@ -43,7 +43,7 @@ QUIET = {**os.environ, "MLFBUILD_CACHE_DISABLE": "1"}
 
 @dataclass(frozen=True)
 class Cost:
-    """What one command took."""
+    """Time and memory that one command took."""
 
     seconds: float
     cpu: float

@@ -45,7 +45,7 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.archive.conversion import NEW_NAME, convert, rename_modules
-    from mlfbuild.archive.epoch import source_date
+    from mlfbuild.archive.epoch import EPOCH, source_date
     from mlfbuild.archive.layout import PARAMS_FORMS, archive_files, moved_fields
     from mlfbuild.archive.load import (
         open_archive, open_archive_with_id, open_dated_archive, pack_archive, read_archive, write_archive,

@@ -8,6 +8,8 @@ import os
 from mlfbuild.core import UsageError, quoted
 
 _DEFAULT = 315532800  # 1980-01-01 00:00:00 UTC: too old for a real date, and valid for all tools
+EPOCH = "SOURCE_DATE_EPOCH"
+"""Environment variable with the date (https://reproducible-builds.org/specs/source-date-epoch)."""
 UNDATED = "1980-01-01 00:00:00Z"
 """The constant in metadata; it means that the date was not recorded."""
 _LATEST = 0o77777777777  # the largest number of eleven octal digits in a tar header
@@ -18,7 +20,7 @@ def source_date() -> int:
 
     Raises ``UsageError`` if ``SOURCE_DATE_EPOCH`` is not a valid number.
     """
-    text = os.environ.get("SOURCE_DATE_EPOCH")
+    text = os.environ.get(EPOCH)
     if not text:
         return _DEFAULT
     # The specification of SOURCE_DATE_EPOCH asks for an error if the value is malformed: a default would hide the
@@ -26,7 +28,7 @@ def source_date() -> int:
     if not text.isdecimal() or int(text) > _LATEST:
         raise UsageError(
             "source-date-invalid",
-            place="SOURCE_DATE_EPOCH",
+            place=EPOCH,
             reason=f"{quoted(text)} is not a number of seconds since 1970",
             hint="unset or correct it",
         )

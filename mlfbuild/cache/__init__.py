@@ -22,8 +22,8 @@ its digest is its content.
 
 **Trust.** Everything that is read is untrusted. A blob is used only if its SHA-256 and size are those of the action
 result, an action result only if it is well-formed, and a local one only if this user, root or the owner of the folder
-wrote it. No check can tell whether an action result is the right one for its key: whoever may write ``/ac`` decides
-which bytes a build gets. ``docs/ci.md`` says what that means for a team.
+wrote it. No check can tell whether an action result is the right one for its key: a client that may write ``/ac``
+decides which bytes a build gets. ``docs/ci.md`` says what that means for a team.
 
 Rules
   1. Blobs are written before the result that names them, so that a reader who finds a result finds its blobs.
@@ -51,7 +51,9 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.cache.results import CachedResult, ResultCache, open_cache, shared_cache
-    from mlfbuild.cache.settings import DEFAULT_LIMIT, CacheSettings, remote_problem, results_folder
+    from mlfbuild.cache.settings import (
+        DEFAULT_LIMIT, FOLDER_VARIABLE, CacheSettings, caches_folder, remote_problem, results_folder,
+    )
     from mlfbuild.cache.upkeep import CacheContent, CacheFaults, cache_content, clear_cache, verify_cache
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -52,7 +52,7 @@ class OutputFile:
 
 @dataclass(frozen=True)
 class ActionResult:
-    """What an action that succeeded made, and which machine ran it for how long."""
+    """The outputs of an action that succeeded, the machine that ran it, and the seconds that it took."""
 
     outputs: tuple[OutputFile, ...]
     worker: str = _UNNAMED

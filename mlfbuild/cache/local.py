@@ -106,7 +106,7 @@ class LocalCache:
             return False
         path = entry_path(self._folder, "cas", digest)
         with contextlib.suppress(OSError):
-            # Its bytes are not compared: whoever reads it does, and removes it if it is damaged.
+            # Its bytes are not compared here: the reader does that, and removes it if it is damaged.
             if path.lstat().st_size == len(content):
                 os.utime(path)
                 return True

@@ -1,4 +1,4 @@
-"""What a user can choose about the cache, from the project file and the environment."""
+"""The settings of the cache, from the project file and the environment."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class CacheSettings:
     remote: str = ""
     """``http(s)://host[:port]/prefix`` of a server, or empty."""
     push: str = "ci"
-    """Who sends results to ``remote``: ``never``, ``always``, or ``ci``, processes with the variable ``CI``."""
+    """Which processes send results to ``remote``: ``never``, ``always``, or ``ci``, those with the variable ``CI``."""
 
     @property
     def pushes(self) -> bool:
@@ -38,8 +38,8 @@ class CacheSettings:
         return self.push == "always" or (self.push == "ci" and ci)
 
 
-def results_folder() -> Path:
-    """Return the default folder: ``$MLFBUILD_CACHE/results``, else ``mlfbuild/results`` in the user's cache folder.
+def caches_folder() -> Path:
+    """Return the folder of this user's caches: ``$MLFBUILD_CACHE``, else ``mlfbuild`` in the system's cache folder.
 
     Raises ``StorageError`` for a user without a home folder.
     """
@@ -47,10 +47,15 @@ def results_folder() -> Path:
 
     chosen = os.environ.get(FOLDER_VARIABLE)
     try:
-        return (Path(chosen) if chosen else user_cache_path("mlfbuild")).expanduser().absolute() / "results"
+        return (Path(chosen) if chosen else user_cache_path("mlfbuild")).expanduser().absolute()
     except RuntimeError:
         hint = f"set {FOLDER_VARIABLE} to a folder for it"
         raise StorageError("no-home-folder", reason="there is no home folder for a cache", hint=hint) from None
+
+
+def results_folder() -> Path:
+    """Return the default folder of results: ``results`` in ``caches_folder``, and as that raises."""
+    return caches_folder() / "results"
 
 
 def remote_problem(url: str) -> Mistake | None:

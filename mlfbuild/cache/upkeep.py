@@ -7,8 +7,8 @@ to zero, measures the folder, and removes the oldest files until seven eighths o
 never exceeds its limit by more than what is being written at that moment. If a process ends early, the count is too
 high, which costs an early measurement. The file ``.hits`` counts results that were found, in the same way.
 
-Files whose names are no digests belong to nobody here and are neither counted nor removed, except temporary files of
-``write_atomic`` that a killed process left.
+Files whose names are no digests do not belong to the cache and are neither counted nor removed, except temporary files
+of ``write_atomic`` that a killed process left.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class CacheContent:
 
 @dataclass(frozen=True)
 class CacheFaults:
-    """What was wrong with the entries of a local cache, all of which have been removed."""
+    """The damaged and incomplete entries of a local cache, which have been removed."""
 
     folder: Path
     checked: int

@@ -103,7 +103,7 @@ def build(
             recheck=recheck or 0,
         )
     if store_durations:
-        show_durations(options, project, targets, firmware)
+        _store_durations(options, project, targets, firmware)
     budgets = {name: model.budget for name, model in project.models.items()}
     usages = [*report.usages(budgets, everything=options.format == "markdown")]
     show_usages(options, usages)
@@ -144,13 +144,12 @@ def _part(
     return list(part.targets), list(part.firmware)
 
 
-def show_durations(
+def _store_durations(
     options: SharedOptions, project: Project, targets: list[TargetJob], firmware: list[FirmwareJob]
 ) -> None:
-    """Write the file with durations, and print its path."""
-    from mlfbuild.jobs import Selection, store_durations
+    from mlfbuild.jobs import store_durations
 
-    path = store_durations(project, Selection(tuple(targets), tuple(firmware)))
+    path = store_durations(project, targets, firmware)
     if not options.quiet:
         note(f"{path}: durations written; commit the file")
 

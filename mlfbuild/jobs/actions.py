@@ -90,10 +90,20 @@ class ActionRecord:
     because: tuple[InputChange, ...] = ()
     """The inputs that differed from the record before; none if there was no record."""
 
-    def write(self, path: Path) -> None:
-        """Write the record to ``path`` as JSON; raises ``StorageError``."""
-        because = [[change.name, change.before, change.now] for change in self.because]
-        write_atomic(path, json.dumps({**vars(self), "inputs": dict(self.inputs), "because": because}).encode())
+
+def record_action(
+    path: Path, action: Action, result: Path, origin: str, seconds: float = 0.0, worker: str = ""
+) -> ActionRecord:
+    """Write to ``path`` how the file ``result`` came about, and return it; raises ``StorageError``.
+
+    The inputs that differ from those of the record that was there are its reason.
+    """
+    before = recorded_action(path)
+    because = tuple(differences(before.inputs, action.inputs)) if before else ()
+    record = ActionRecord(action.key, hash_of(result), action.inputs, origin, worker, seconds, because)
+    changes = [[change.name, change.before, change.now] for change in because]
+    write_atomic(path, json.dumps({**vars(record), "inputs": dict(action.inputs), "because": changes}).encode())
+    return record
 
 
 def recorded_action(path: Path) -> ActionRecord | None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mlfbuild.core import ProcessFailedError, find_tool, run, sha256
-from mlfbuild.jobs.actions import LINKED, Action, ActionRecord, differences, hash_of, recorded_action
+from mlfbuild.jobs.actions import LINKED, Action, ActionRecord, hash_of, record_action, recorded_action
 from mlfbuild.jobs.model_job import FirmwareJob
 
 COMMANDS = "commands of the build"
@@ -41,9 +41,7 @@ def record_link(job: FirmwareJob, seconds: float) -> None:
     action = Action(
         "link", {**{_name(job, path): hash_of(path) for path in files}, COMMANDS: sha256(commands.encode())}
     )
-    before = link_record(job)
-    because = tuple(differences(before.inputs, action.inputs)) if before else ()
-    ActionRecord(action.key, hash_of(job.elf), action.inputs, LINKED, "", seconds, because).write(_record_file(job))
+    record_action(_record_file(job), action, job.elf, LINKED, seconds)
 
 
 def inputs_now(job: FirmwareJob, record: ActionRecord) -> dict[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,9 +26,9 @@ from mlfbuild.jobs.actions import (
     COPIED,
     Action,
     ActionRecord,
-    differences,
     flat,
     hash_of,
+    record_action,
     recorded_action,
 )
 from mlfbuild.jobs.budgets import TargetBudgets
@@ -39,7 +38,7 @@ from mlfbuild.jobs.inputs import input_digests
 from mlfbuild.jobs.libraries import bundle_key
 from mlfbuild.jobs.locks import Notify
 from mlfbuild.jobs.model_job import CompileJob, TargetJob
-from mlfbuild.jobs.travel import ARCHIVE, EPOCH, can_travel, compile_task
+from mlfbuild.jobs.travel import ARCHIVE, can_travel, compile_task
 from mlfbuild.jobs.tree import UnpackResult, read_record, recorded_files, tree_damage
 from mlfbuild.library import Library, ResolvedLibrary
 from mlfbuild.library.keys import Placement
@@ -67,8 +66,6 @@ def compile_action(job: CompileJob) -> Action:
     bundled = bundle_key(job) if job.bundles else ""
     if bundled:
         inputs["bundled libraries"] = bundled
-    if EPOCH in os.environ:  # the date of the archive's files
-        inputs[EPOCH] = os.environ[EPOCH]
     return Action("compile", {**inputs, "mlfbuild": package_fingerprint()})
 
 
@@ -103,7 +100,7 @@ def compile_once(
     At most one is compiled: that with the least RAM, so that its copies fit the other boards. The others get copies of
     an archive that is up to date, which may belong to one of ``lenders``, jobs with the same key that are not made
     here. If the cache has the archive, none is compiled. ``notify`` gets a line if the cache or farm fails. Raises as
-    ``compile_model``, and as ``Farm.call`` for a project with a farm.
+    ``compile_model``, and as ``farm.called`` for a project with a farm.
     """
     action = compile_action(sharing[0])
     stale = [job for job in sharing if not _is_made_by(action, job)]
@@ -200,11 +197,7 @@ def record_archive(job: CompileJob) -> None:
 
 def record_made(job: CompileJob, action: Action, origin: str, seconds: float = 0.0, worker: str = "") -> ActionRecord:
     """Record that the job's archive was made by ``action``, in ``seconds`` on ``worker``, and return the record."""
-    before = archive_record(job)
-    because = tuple(differences(before.inputs, action.inputs)) if before else ()
-    record = ActionRecord(action.key, hash_of(job.archive), action.inputs, origin, worker, seconds, because)
-    record.write(key_file(job))
-    return record
+    return record_action(key_file(job), action, job.archive, origin, seconds, worker)
 
 
 def archive_record(job: CompileJob) -> ActionRecord | None:

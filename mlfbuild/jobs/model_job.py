@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mlfbuild.archive import EPOCH
 from mlfbuild.cache import CacheSettings
 from mlfbuild.jobs.budgets import TargetBudgets
 from mlfbuild.jobs.devices import TargetDevices
+from mlfbuild.jobs.progress import Task
 from mlfbuild.jobs.tree.library_folders import DEPENDENCIES_FOLDER
 from mlfbuild.jobs.tree.placement import LINKER_SCRIPT, PLACEMENT_FOLDER, PlacedSection
 from mlfbuild.library import CompileRequest
@@ -65,6 +68,10 @@ class CompileJob:
         """The name of this job in messages."""
         return f"{self.model} for {self.target}"
 
+    def task(self, verb: str) -> Task:
+        """Return the work ``verb`` on this job, as it is shown: ``compile``, ``unpack`` or ``profile``."""
+        return Task(verb, self.title, self.target, model=self.model)
+
     def module_title(self, module: str, modules: Sequence[str]) -> str:
         """Return the name in messages of ``module``, one of the ``modules`` in the job's archive."""
         return self.model if list(modules) == [self.model] else f"{self.model} (module {module})"
@@ -99,6 +106,8 @@ class CompileJob:
             settings["extensions"] = dict(sorted(request.extensions.items()))
         if request.program is not None:  # its path has no effect on the archive
             settings["command"] = request.program.command
+        if os.environ.get(EPOCH):  # the date of the archive's files
+            settings[EPOCH] = os.environ[EPOCH]
         return settings
 
     def tree_settings(self) -> str:

@@ -24,7 +24,7 @@ from mlfbuild.jobs.model_builds import (
     unpack_job,
 )
 from mlfbuild.jobs.model_job import CompileJob, TargetJob
-from mlfbuild.jobs.progress import Progress, Task, raise_first
+from mlfbuild.jobs.progress import Progress, raise_first
 from mlfbuild.jobs.travel import can_travel, compile_task
 from mlfbuild.targets import GCC, compiler_program, cpu_of_toolchain
 
@@ -84,7 +84,7 @@ class _FarmWork:
         """Yield ``tasks``, and report that they start."""
         for task in tasks:
             self._watch.expect(1)
-            self._watch.start(_shown(self.jobs[task.key][1]))
+            self._watch.start(self.jobs[task.key][1].task("compile"))
             yield task
 
     def end(self, task: FarmTask, result: FarmResult | MlfError, recheck: bool) -> None:
@@ -99,9 +99,9 @@ class _FarmWork:
                 self.made[number] = {job.archive: keep_archive(job, action, result, self._notify)}
         except MlfError as error:
             self.errors[number] = error
-            self._watch.fail(_shown(job))
+            self._watch.fail(job.task("compile"))
         else:
-            self._watch.finish(_shown(job), f"compiled on {result.worker}")
+            self._watch.finish(job.task("compile"), f"compiled on {result.worker}")
 
 
 def _compare(task: FarmTask, result: FarmResult) -> None:
@@ -116,10 +116,6 @@ def _compare(task: FarmTask, result: FarmResult) -> None:
             reason=f"{listed(other)} of worker {result.worker} differs from what this machine makes, and is not kept",
             hint="stop that worker, and build what it made again",
         )
-
-
-def _shown(job: CompileJob) -> Task:
-    return Task("compile", job.title, job.target, model=job.model)
 
 
 def make_tree(job: CompileJob, target: TargetJob) -> None:

@@ -94,16 +94,14 @@ def share(selection: Selection, project: Project, number: int, of: int) -> Selec
     return replace(part, left_out=(*selection.left_out, *part.left_out))
 
 
-def store_durations(project: Project, selection: Selection) -> Path:
-    """Write how long the last builds of all images and models of ``selection`` took; return the file.
+def store_durations(project: Project, targets: Sequence[TargetJob], firmware: Sequence[FirmwareJob]) -> Path:
+    """Write how long the last builds of the models of ``targets`` and of ``firmware`` took; return the file.
 
     The cost of an image is its link with the compilations of its models. Raises ``StorageError``.
     """
-    seconds = {
-        job.archive: record.seconds for job in _models(selection.targets) if (record := archive_record(job)) is not None
-    }
-    costs = {job.title: seconds[job.archive] for job in _models(selection.targets) if job.archive in seconds}
-    for job in selection.firmware:
+    seconds = {job.archive: record.seconds for job in _models(targets) if (record := archive_record(job)) is not None}
+    costs = {job.title: seconds[job.archive] for job in _models(targets) if job.archive in seconds}
+    for job in firmware:
         record = link_record(job)
         if record is not None:
             costs[job.title] = record.seconds + sum(seconds.get(archive, 0.0) for archive in _archives(job))

@@ -7,8 +7,7 @@ less time than sending them.
 
 from __future__ import annotations
 
-import os
-
+from mlfbuild.archive import EPOCH
 from mlfbuild.core import make_folder, read_bytes
 from mlfbuild.farm import FarmTask
 from mlfbuild.jobs.actions import Action
@@ -16,8 +15,6 @@ from mlfbuild.jobs.compilation import compile_model
 from mlfbuild.jobs.model_job import CompileJob
 from mlfbuild.native import SourceFiles
 
-EPOCH = "SOURCE_DATE_EPOCH"
-"""Environment variable with the date of archives (https://reproducible-builds.org/specs/source-date-epoch)."""
 ARCHIVE = "archive.tar"
 """The output of a compilation, for workers and in the cache."""
 
@@ -25,7 +22,7 @@ ARCHIVE = "archive.tar"
 def can_travel(job: CompileJob) -> bool:
     """Return whether the job's model can be compiled by a worker."""
     # A worker has its own environment, and would date the archive otherwise.
-    return job.compiler == "native" and job.request.program is None and not job.bundles and EPOCH not in os.environ
+    return job.compiler == "native" and not job.bundles and EPOCH not in job.named_settings()
 
 
 def compile_task(job: CompileJob, action: Action) -> FarmTask:

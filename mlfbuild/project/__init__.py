@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from mlfbuild.project.reader import load_project
     from mlfbuild.project.rules import COMPILER_WORD, MODEL_NAME, device_problem
     from mlfbuild.project.runner import CYCLE_COUNTERS, TRANSPORTS, RunnerKeys
-    from mlfbuild.project.services import DASK, HERE, JobsKeys, ResultCacheKeys
+    from mlfbuild.project.services import DASK, JobsKeys, ResultCacheKeys
     from mlfbuild.project.sources import SOURCES, model_name, source_problem, source_suffix
     from mlfbuild.project.specification import (
         VECTORS_FOLDER, Budget, BudgetFile, FirmwareSpec, ModelSpec, Project, TargetSpec, run_budgets,

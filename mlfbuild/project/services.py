@@ -67,8 +67,10 @@ class ResultCacheKeys(Keys):
 
 def check_services(document: Document) -> None:
     """Add keys of ``jobs`` and ``cache`` that mean nothing without another one to the problems of ``document``."""
-    for section, key, needed in (("jobs", "scheduler", "engine: dask"), ("cache", "push", "remote")):
-        keys = document.mapping(section)
-        if key in keys and (needed not in keys if section == "cache" else keys.get("engine") != DASK):
-            hint = f"add {needed}, or remove {key}"
-            document.report((section, key), "misplaced-key", f"has no effect without {needed}", hint, at_key=True)
+    jobs, cache = document.mapping("jobs"), document.mapping("cache")
+    if "scheduler" in jobs and jobs.get("engine") != DASK:
+        hint = "add engine: dask, or remove scheduler"
+        document.report(("jobs", "scheduler"), "misplaced-key", "has no effect without engine: dask", hint, at_key=True)
+    if "push" in cache and "remote" not in cache:
+        hint = "add remote, or remove push"
+        document.report(("cache", "push"), "misplaced-key", "has no effect without remote", hint, at_key=True)

@@ -20,7 +20,8 @@ from mlfbuild.core import Mistake, ProjectFileError, real_place
 from mlfbuild.project.problems import in_file_order
 from mlfbuild.project.specification import INCLUDE, Workspace
 
-_MENTIONED = re.compile(rb"\binclude\b")
+_MENTIONED = re.compile(rb"""\binclude["']?\s*:""")
+"""A key ``include``, wherever it is: other files are not parsed twice. ``include-dirs`` is another key."""
 
 
 def workspace_projects(path: Path) -> dict[str, Path]:

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from mlfbuild.cache import FOLDER_VARIABLE, caches_folder
 from mlfbuild.core import (
     OnProgress,
     StorageError,
@@ -36,24 +37,10 @@ from mlfbuild.core import (
     write_if_changed,
 )
 
-VARIABLE = "MLFBUILD_CACHE"
-"""Environment variable with the folder to use instead of the one in the user's cache folder."""
-
 
 def default_cache() -> Cache:
-    """Return the cache of this user: ``$MLFBUILD_CACHE``, else ``mlfbuild`` in the system's cache folder.
-
-    Raises ``StorageError`` for a user without a home folder.
-    """
-    from platformdirs import user_cache_path  # few projects have requirements
-
-    chosen = os.environ.get(VARIABLE)
-    try:
-        return Cache((Path(chosen) if chosen else user_cache_path("mlfbuild")).expanduser().absolute())
-    except RuntimeError:
-        raise StorageError(
-            "no-home-folder", reason="there is no home folder for a cache", hint=f"set {VARIABLE} to a folder for it"
-        ) from None
+    """Return the cache of this user, in the folder of all of them; raises as ``caches_folder``."""
+    return Cache(caches_folder())
 
 
 @dataclass(frozen=True)
@@ -134,7 +121,7 @@ class Cache:
                 "lock-refused",
                 place=path,
                 reason="the file cannot be locked: its file system has no locks",
-                hint=f"set {VARIABLE} to a folder on a local disk",
+                hint=f"set {FOLDER_VARIABLE} to a folder on a local disk",
             ) from None
 
         # Without patience, so that the message appears as soon as there is something to wait for.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import functools
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -127,8 +126,7 @@ def _job(target: list[Any], source: list[Any], env: Any) -> jobs.CompileJob:
 def _archive_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
     job = _job(target, source, env)
     # Values and not the project file: a comment there, or a key of another model, must rebuild nothing.
-    date = os.environ.get("SOURCE_DATE_EPOCH", "")
-    env.Depends(target, [env.Value(job.settings()), env.Value(package_fingerprint()), env.Value(f"date {date}")])
+    env.Depends(target, [env.Value(job.settings()), env.Value(package_fingerprint())])
     # scons -c must work although a file with weights is missing.
     if not GetOption("clean") and not GetOption("help"):
         env.Depends(target, [env.File(str(path)) for path in _weights(job)])

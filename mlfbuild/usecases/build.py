@@ -215,7 +215,7 @@ def _build_models(
         stale = _compiled_on_farm(where.address, stale, jobs, watch, recheck)
     # What a farm has compiled was shown as such.
     tasks = {
-        job.archive: Task("unpack" if _is_from_farm(group) else "compile", job.title, job.target, model=job.model)
+        job.archive: job.task("unpack" if _is_from_farm(group) else "compile")
         for group in (*current, *stale)
         for job in group.jobs
     }
@@ -248,10 +248,9 @@ def _compiled_on_farm(
     from mlfbuild.farm import FarmSettings
     from mlfbuild.jobs import make_on_farm
 
-    job = groups[0].jobs[0]
-    first = Task("compile", job.title, job.target, model=job.model)
-    notify = functools.partial(watch.output, first)
-    return make_on_farm(FarmSettings(address, jobs), groups, watch, lambda text: notify(_NOTICE + text), recheck)
+    first = groups[0].jobs[0].task("compile")
+    settings = FarmSettings(address, jobs)
+    return make_on_farm(settings, groups, watch, lambda text: watch.output(first, _NOTICE + text), recheck)
 
 
 def _is_current(group: SharedArchive) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 from collections.abc import Sequence
 
@@ -12,7 +11,6 @@ from mlfbuild.jobs import (
     ProfileJob,
     Progress,
     TargetJob,
-    Task,
     board_resource,
     make_tree,
     profile_jobs,
@@ -48,45 +46,48 @@ def profile_models(
     built = build_project(chosen, lenders=lenders, jobs=jobs, progress=progress, locked=project if frozen else None)
     with_devices = without_runners(built.targets) if emulator else built.targets
     if project.jobs.engine == DASK and not any(target.providers for target in with_devices):
-        return _on_farm(project, with_devices, progress or Progress(), runs)
+        return _on_farm(project, with_devices, jobs, progress or Progress(), runs)
     return list(profiles(project, with_devices, progress, runs))
 
 
-def _on_farm(project: Project, targets: Sequence[TargetJob], watch: Progress, runs: int) -> list[ModelRun]:
+def _on_farm(
+    project: Project, targets: Sequence[TargetJob], workers: int, watch: Progress, runs: int
+) -> list[ModelRun]:
     """Profile each model on a worker of the farm; raises the first error in the order of the models."""
     from mlfbuild.farm import FarmSettings, FarmTask, open_farm, program_versions
 
     jobs = [job for target in targets for job in profile_jobs(project, target, project.root / BUILD_FOLDER)]
     if not jobs:
         raise nothing_to_profile([target.name for target in targets], project.path)
-    shown = [Task("profile", job.model.title, job.target.name, model=job.model.model) for job in jobs]
+    shown = {f"profile {job.model.title}": job.model.task("profile") for job in jobs}
     tasks = [
         FarmTask(
             key=sha256(read_bytes(job.model.archive, "archive")),
-            title=str(number),
+            title=title,
             function=f"{__name__}:profile_here",
             argument=(job, f"{project.path}: targets.{job.target.name}.runner", runs),
             root=project.root,
             files=[*job.vectors.values(), *tree_files(job.model, job.target)],
             resources=board_resource(job.target),
         )
-        for number, job in enumerate(jobs)
+        for title, job in zip(shown, jobs, strict=True)
     ]
     watch.expect(len(tasks))
-    for task in shown:
+    for task in shown.values():
         watch.start(task)
+    order = {title: number for number, title in enumerate(shown)}
     found: dict[int, list[ModelRun]] = {}
     errors: dict[int, MlfError] = {}
     versions = program_versions(sorted({name for job in jobs for name in programs_of(job.target)}))
-    with open_farm(FarmSettings(project.jobs.address, os.cpu_count() or 1), versions) as farm:
+    with open_farm(FarmSettings(project.jobs.address, workers), versions) as farm:
         for done, result in farm.run(tasks):
-            number = int(done.title)
+            number, task = order[done.title], shown[done.title]
             if isinstance(result, MlfError):
                 errors[number] = result
-                watch.fail(shown[number])
+                watch.fail(task)
             else:
                 found[number] = pickle.loads(result.outputs["runs"])  # noqa: S301 - as Dask does with all results
-                watch.finish(shown[number], f"profiled on {result.worker}")
+                watch.finish(task, f"profiled on {result.worker}")
     raise_first(errors, watch)
     return [run for number in sorted(found) for run in found[number]]
 

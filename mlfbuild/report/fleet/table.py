@@ -131,7 +131,8 @@ class FigureTable:
         titles: dict[Figures, Figures] = {}  # so that equal ones are one object, whose hash is known
         # One parameter with all ids, because a statement has room for some thousand. CROSS fixes which side is the
         # outer loop (SQLite, "Manual Control Of Query Plans").
-        query = f"SELECT blob, place, reason, hint, {_NAMES} FROM json_each(?) CROSS JOIN figures ON blob = value"  # noqa: S608
+        columns = f"blob, place, reason, hint, {_NAMES}"
+        query = f"SELECT {columns} FROM json_each(?) CROSS JOIN figures ON blob = value"  # noqa: S608 - our own names
         for row in self._database.execute(query, (json.dumps(blobs),)):
             figures = row[4:]
             title = figures[TITLE]

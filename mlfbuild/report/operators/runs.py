@@ -43,7 +43,6 @@ from mlfbuild.jobs import (
     ProfileJob,
     Progress,
     TargetJob,
-    Task,
     modelled_sections,
     profile_jobs,
     run_placement,
@@ -230,7 +229,7 @@ def watched_runs(
     ``watch`` gets one task for the model. Without ``connection``, runs are counted on the emulator only, and
     ``runs`` is not used.
     """
-    task = Task("profile", job.model.title, job.target.name, model=job.model.model)
+    task = job.model.task("profile")
     with watched(watch, task):
         found = list(model_runs(job, functools.partial(watch.step, task), connection, runs))
     watch.finish(task, "measured" if connection else "counted")

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from mlfbuild.archive import EPOCH
 from mlfbuild.core import CheckFailedError, DriftError
 from mlfbuild.jobs import Progress, TargetJob, locked_pins, locked_toolchain, make_archives, with_pins
 from mlfbuild.project import Project
@@ -132,7 +133,7 @@ def _refuse(project: Project, found: Sequence[str]) -> None:
     if not found:
         return
     # A variable that is set in a shell or by a packaging tool is easily overlooked, and changes each archive.
-    epoch = " (SOURCE_DATE_EPOCH is set here and is written into archives)" if "SOURCE_DATE_EPOCH" in os.environ else ""
+    epoch = f" ({EPOCH} is set here and is written into archives)" if EPOCH in os.environ else ""
     path, advice = lock_path(project.path), f"restore the locked state, or accept it with `mlfbuild lock`{epoch}"
     reason = found[0] if len(found) == 1 else f"{len(found)} entries differ from the lock file"
     raise DriftError("lock-drift", place=path, reason=reason, hint=advice, problems=found)

@@ -9,10 +9,13 @@ from pathlib import Path
 
 from mlfbuild import executor, verify
 from mlfbuild.core import CheckFailedError, Diagnostic, Mistake, ProjectFileError, UsageError, listed
-from mlfbuild.jobs import CompileJob, TargetJob, outline_of, run_sections, vectors_of
+from mlfbuild.jobs import CompileJob, TargetJob, Task, outline_of, run_sections, vectors_of
 from mlfbuild.library import Library
 from mlfbuild.project import KeyPath, Project, RunnerKeys
 from mlfbuild.targets import Board
+
+REPORT = "report.json"
+"""The output of a verification, for workers of a farm and in the cache."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,11 @@ class VerifyJob:
     def title(self) -> str:
         """The name of the job in messages, such as ``kws for m55``."""
         return f"{self.model.model} (module {self.module}) for {self.target.name}" if self.module else self.model.title
+
+    @property
+    def task(self) -> Task:
+        """The job as it is shown."""
+        return Task("verify", self.title, self.target.name, model=self.model.model)
 
     @property
     def board(self) -> Board | None:

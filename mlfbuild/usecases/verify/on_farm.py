@@ -16,11 +16,8 @@ from mlfbuild import verify
 from mlfbuild.cache import ResultCache, shared_cache
 from mlfbuild.core import MlfError, read_bytes, sha256
 from mlfbuild.farm import FarmResult, FarmSettings, FarmTask, open_farm, program_versions
-from mlfbuild.jobs import Action, Progress, Task, board_resource, programs_of, read_files, tree_files
-from mlfbuild.usecases.verify.jobs import VerifyJob
-
-REPORT = "report.json"
-"""The output of a verification, for workers and in the cache."""
+from mlfbuild.jobs import Action, Progress, board_resource, programs_of, read_files, tree_files
+from mlfbuild.usecases.verify.jobs import REPORT, VerifyJob
 
 
 def can_travel(job: VerifyJob) -> bool:
@@ -40,11 +37,11 @@ def verified_on_farm(
     versions = program_versions(sorted({name for job in travelling.values() for name in programs_of(job.target)}))
     actions = {number: _action(job, versions) for number, job in travelling.items()}
     for number, job in travelling.items():
-        watch.start(_shown(job))
+        watch.start(job.task)
         known = _kept(job, actions[number])
         if known is not None:
             found[number] = known
-            watch.finish(_shown(job), "passed (from the cache)")
+            watch.finish(job.task, "passed (from the cache)")
     tasks = {number: _task(job, actions[number], root) for number, job in travelling.items() if number not in found}
     if not tasks:
         return found
@@ -58,14 +55,14 @@ def verified_on_farm(
 
 def _ended(job: VerifyJob, action: Action, result: FarmResult | MlfError, watch: Progress) -> Any:
     if isinstance(result, MlfError):
-        watch.fail(_shown(job), "could not be checked")
+        watch.fail(job.task, "could not be checked")
         return result
     report = _read(result.outputs[REPORT])
     if report.passed:
-        watch.finish(_shown(job), f"passed on {result.worker}")
+        watch.finish(job.task, f"passed on {result.worker}")
         _keep(job, action, result)
     else:
-        watch.fail(_shown(job), "FAILED")
+        watch.fail(job.task, "FAILED")
     return report
 
 
@@ -115,7 +112,3 @@ def _read(data: bytes) -> verify.VerifyReport:
     wrong = tuple((int(case), int(output)) for case, output in found["wrong"])
     lines = {name: tuple(map(str, found[name])) for name in ("problems", "remarks")}
     return verify.VerifyReport(**{**found, **lines, "wrong": wrong})
-
-
-def _shown(job: VerifyJob) -> Task:
-    return Task("verify", job.title, job.target.name, model=job.model.model)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -34,7 +33,6 @@ from mlfbuild.jobs import (
     InputChange,
     Progress,
     TargetJob,
-    Task,
     differences,
     flat,
     make_tree,
@@ -46,7 +44,7 @@ from mlfbuild.jobs.tree import HOST, RECORD
 from mlfbuild.project import DASK, Project
 from mlfbuild.targets import board_called
 from mlfbuild.usecases.build import build_project
-from mlfbuild.usecases.verify.jobs import VerifyJob
+from mlfbuild.usecases.verify.jobs import REPORT, VerifyJob
 from mlfbuild.verify import Connection
 
 
@@ -137,7 +135,7 @@ def verify_project(
     watch.expect(len(jobs))
     lenders = target_jobs(project)
     build_project(targets, lenders=lenders, jobs=workers, progress=watch, locked=project if frozen else None)
-    found = _on_farm(project, jobs, watch) if project.jobs.engine == DASK else {}
+    found = _on_farm(project, jobs, workers, watch) if project.jobs.engine == DASK else {}
     with contextlib.ExitStack() as stack:
         devices = _Devices(stack)
         return [
@@ -146,11 +144,13 @@ def verify_project(
         ]
 
 
-def _on_farm(project: Project, jobs: Sequence[VerifyJob], watch: Progress) -> dict[int, verify.VerifyReport | MlfError]:
+def _on_farm(
+    project: Project, jobs: Sequence[VerifyJob], workers: int, watch: Progress
+) -> dict[int, verify.VerifyReport | MlfError]:
     from mlfbuild.farm import FarmSettings  # few projects have a farm
     from mlfbuild.usecases.verify.on_farm import verified_on_farm
 
-    found = verified_on_farm(jobs, project.root, FarmSettings(project.jobs.address, os.cpu_count() or 1), watch)
+    found = verified_on_farm(jobs, project.root, FarmSettings(project.jobs.address, workers), watch)
     for number, report in found.items():
         if isinstance(report, verify.VerifyReport):
             _record(jobs[number], report)
@@ -198,7 +198,7 @@ class _Devices:
 
 
 def _watched(job: VerifyJob, watch: Progress, devices: _Devices) -> verify.VerifyReport | MlfError:
-    task = Task("verify", job.title, job.target.name, model=job.model.model)
+    task = job.task
     watch.start(task)
     try:
         report = _verified(job, devices.of(job), functools.partial(watch.step, task))
@@ -266,7 +266,7 @@ def _verified(job: VerifyJob, connection: Connection | None, on_progress: OnProg
 def verify_here(job: VerifyJob) -> Mapping[str, bytes]:
     """Verify ``job``, which has travelled to this worker of a farm, from its archive; return the report."""
     make_tree(job.model, job.target)
-    return {"report.json": json.dumps(asdict(verify_job(job))).encode()}
+    return {REPORT: json.dumps(asdict(verify_job(job))).encode()}
 
 
 def verified_state(job: VerifyJob) -> dict[str, Any]:
