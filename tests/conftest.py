@@ -74,6 +74,7 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+        gc.set_threshold(200_000, 100, 100)  # a twentieth of the time of all tests is Python's search for cycles
 
 
 def unavailable(reason: str) -> None:

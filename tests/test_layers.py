@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,6 +40,15 @@ def tree(module: str) -> ast.Module:
     return ast.parse(MODULES[module].read_text())
 
 
+@cache
+def nodes(module: str) -> dict[type[ast.AST], list[Any]]:
+    """Return the nodes of ``module`` by their type, from the only walk through it."""
+    found: dict[type[ast.AST], list[Any]] = defaultdict(list)
+    for node in ast.walk(tree(module)):
+        found[type(node)].append(node)
+    return found
+
+
 def room_of(module: str) -> str:
     return module.split(".")[1] if "." in module else ""
 
@@ -50,15 +60,11 @@ def is_for_type_checkers(node: ast.stmt) -> bool:
 @cache
 def imports(module: str) -> tuple[tuple[str, str], ...]:
     """Return each import of ``module``: a module of the package, and the name that is taken of it, or ``""``."""
-    found = []
-    for node in ast.walk(tree(module)):
-        if isinstance(node, ast.Import):
-            found += [(alias.name, "") for alias in node.names if alias.name.split(".")[0] == "mlfbuild"]
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{module}: relative imports hide the room"
-            if node.module is not None and node.module.split(".")[0] == "mlfbuild":
-                found += [(node.module, alias.name) for alias in node.names]
-    return tuple(found)
+    names = [(alias.name, "") for node in nodes(module)[ast.Import] for alias in node.names]
+    for node in nodes(module)[ast.ImportFrom]:
+        assert node.level == 0, f"{module}: relative imports hide the room"
+        names += [(node.module, alias.name) for alias in node.names]
+    return tuple((name, taken) for name, taken in names if name.split(".")[0] == "mlfbuild")
 
 
 @cache
@@ -110,13 +116,9 @@ def defined_names(module: str) -> Iterator[str]:
 @cache
 def own_names(module: str) -> frozenset[str]:
     """Return the names that ``module`` itself defines."""
-    found = (node for statement in tree(module).body for node in ast.walk(statement))
-    return frozenset(
-        node.id if isinstance(node, ast.Name) else node.name
-        for node in found
-        if isinstance(node, (ast.ClassDef, ast.FunctionDef))
-        or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
-    )
+    found = nodes(module)
+    stored = (node.id for node in found[ast.Name] if isinstance(node.ctx, ast.Store))
+    return frozenset((*stored, *(node.name for node in (*found[ast.ClassDef], *found[ast.FunctionDef]))))
 
 
 def test_names_are_imported_from_the_modules_that_define_them() -> None:
@@ -201,8 +203,7 @@ def test_a_public_class_name_is_used_once() -> None:
 
 
 def called_names(module: str) -> set[str]:
-    calls = (node.func for node in ast.walk(tree(module)) if isinstance(node, ast.Call))
-    return {function.id for function in calls if isinstance(function, ast.Name)}
+    return {node.func.id for node in nodes(module)[ast.Call] if isinstance(node.func, ast.Name)}
 
 
 def test_only_the_command_prints_and_exits() -> None:

@@ -4,6 +4,7 @@ import pickle
 import re
 from collections import defaultdict
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,7 @@ from mlfbuild.core import (
 )
 from support.wordings import wordings
 
+ROOT = Path(__file__).parents[2]
 ERROR = InputFileError("archive-truncated", place="kws.tar", reason="the archive ends early", hint="copy it again")
 
 
@@ -71,3 +73,12 @@ def test_all_wordings(golden: Callable[[str, str], None]) -> None:
 
 def test_every_error_has_a_code_and_a_reason() -> None:
     assert [found for found in wordings() if not found.code or not found.has_fields] == []
+
+
+def test_troubleshooting_describes_codes_that_exist() -> None:
+    text = (ROOT / "docs/troubleshooting.md").read_text()
+    codes = re.findall(r"^\| `.*` \| `([a-z-]+)` \|", text, re.MULTILINE)
+    assert len(codes) == 10
+    assert set(codes) <= {wording.code for wording in wordings()} | {"unknown-key"}
+    exit_codes = {int(code) for code in re.findall(r"^\| (\d+) \|", text, re.MULTILINE)}
+    assert exit_codes == {*range(9), 130}

@@ -262,6 +262,7 @@ def _imported(before: set[str]) -> list[str]:
 
 def _main(place: str) -> None:
     del sys.path[0]  # this folder
+    gc.set_threshold(200_000, 100, 100)  # as in tests/conftest.py
     server = _Server(place)
     print("ready", flush=True)
     folder, (module, *arguments), environment, end = server.serve()

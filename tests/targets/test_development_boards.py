@@ -64,9 +64,13 @@ def runner(folder: Path, keys: str) -> RunnerKeys:
 
 
 def test_every_board_with_a_debugger_completes_a_target(tmp_path: Path) -> None:
-    for board in all_boards().values():
-        found = target(tmp_path, f"board: {board.board}")
-        part = part_called(board.mcu)
+    boards = {f"t{at}": board for at, board in enumerate(all_boards().values())}
+    rows = "".join(f"  {name}: {{board: {board.board}}}\n" for name, board in boards.items())
+    file = tmp_path / "mlfbuild.yml"
+    file.write_text(f"mlfbuild: 1\ntargets:\n{rows}models: {{a: {{source: a.tflite}}}}\n")
+    targets = load_project(file).targets
+    for name, board in boards.items():
+        found, part = targets[name], part_called(board.mcu)
         assert part is not None
         assert found.board is None and CPUS[found.cpu].core == CPUS[part.cpu].core
         if board.server:
