@@ -14,6 +14,7 @@ from mlfbuild.project import load_project
 from mlfbuild.targets import part_called
 from support import warm
 from support.command import Folder
+from support.examples import first_on_push
 
 PART = "stm32l4r5zit6"
 
@@ -39,7 +40,7 @@ def shell(folder: Path, command: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize(("template", "image"), [("scons", "app/app.elf"), ("cmake", "app.elf")])
+@pytest.mark.parametrize(("template", "image"), first_on_push([("cmake", "app.elf"), ("scons", "app/app.elf")]))
 def test_a_project_for_a_microcontroller_builds_and_runs_on_qemu(
     empty: Folder, tool: Callable[..., str], template: str, image: str
 ) -> None:

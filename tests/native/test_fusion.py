@@ -74,13 +74,13 @@ def test_chains_equal_tensorflow_lite_micro_for_many_cases(first: int, cpu: str,
 
 
 @pytest.mark.usefixtures("whatever_it_costs")
-@pytest.mark.parametrize("cpu", ["cortex-m4", "cortex-m55"])
+@pytest.mark.parametrize("cpu", first_on_push(["cortex-m55", "cortex-m4"]))
 def test_chains_run_on_boards(cpu: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
     cases = [chain_case(seed) for seed in range(24, 24 + NETWORKS)]
     assert wrong_networks(board_jobs(compiled(cases, cpu), cases), cpu, tmp_path, tool, optimise="-O2") == []
 
 
-@pytest.mark.parametrize("cpu", ["cortex-m4", "cortex-m55"])
+@pytest.mark.parametrize("cpu", first_on_push(["cortex-m55", "cortex-m4"]))
 @pytest.mark.parametrize("model", LIMITS)
 def test_memory_option_trades_arena_for_instructions(shared: Path, model: str, cpu: str) -> None:
     libraries = [compile_model(shared, model, cpu, memory) for memory in ("fastest", "balanced", "smallest")]

@@ -96,29 +96,27 @@ def helium_compiler(
     return clang_command(newest_clang["MLFBUILD_CLANG"], "cortex-m55", tool)
 
 
+def compile_together(cases: Sequence[Case], command: Sequence[str], folder: Path) -> Path:
+    """Compile the networks as one file, whose kernels are compiled once, and return the object."""
+    for index, case in enumerate(cases):
+        write_tree(compile_bytes(case.model, f"net{index}", "cortex-m55"), folder)
+    sources = sorted(path.name for path in (folder / "host/src").glob("*.c"))
+    (folder / "all.c").write_text("".join(f'#include "host/src/{source}"\n' for source in sources))
+    run([*command, "-I", "host/include", "-c", "all.c"], folder)
+    return folder / "all.o"
+
+
 def test_assembly_that_computes_addresses_is_aligned(helium_compiler: list[str], tmp_path: Path) -> None:
     cases = [KINDS[kind](seed) for kind in ("CONV_2D", "FULLY_CONNECTED") for seed in range(6)]
-    found = {}
-    for index, case in enumerate(cases):
-        write_tree(compile_bytes(case.model, f"net{index}", "cortex-m55"), tmp_path)
-    for source in sorted((tmp_path / "host/src").glob("*.c")):
-        run([*helium_compiler, "-Os", "-ffunction-sections", "-I", tmp_path / "host/include", "-c", source,
-             "-o", tmp_path / "net.o"])  # fmt: skip
-        with (tmp_path / "net.o").open("rb") as file:
-            sections = ELFFile(file).iter_sections()
-            found |= {
-                each.name: each["sh_addralign"] for each in sections if re.match(r"\.text\.mlf_dot_\dx\d_", each.name)
-            }
+    with compile_together(cases, [*helium_compiler, "-Os", "-ffunction-sections"], tmp_path).open("rb") as file:
+        sections = ELFFile(file).iter_sections()
+        found = {each.name: each["sh_addralign"] for each in sections if re.match(r"\.text\.mlf_dot_\dx\d_", each.name)}
     assert len(found) > 4 and set(found.values()) == {4}, "ADR counts from a multiple of 4"
 
 
 def test_compilers_for_helium_print_no_warnings(helium_compiler: list[str], tmp_path: Path) -> None:
     cases = [KINDS[kind](seed) for kind in KINDS for seed in range(4)]
-    for index, case in enumerate(cases):
-        write_tree(compile_bytes(case.model, f"net{index}", "cortex-m55"), tmp_path)
-    for source in sorted((tmp_path / "host/src").glob("*.c")):
-        run([*helium_compiler, *WARNINGS, "-O1", "-I", tmp_path / "host/include", "-c", source,
-             "-o", tmp_path / "net.o"])  # fmt: skip
+    compile_together(cases, [*helium_compiler, *WARNINGS, "-O1"], tmp_path)
 
 
 @pytest.mark.sweep

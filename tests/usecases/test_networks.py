@@ -20,10 +20,9 @@ BEST_ARENAS = {"kws_int8": 17_152, "ic_int8": 49_728, "ad_int8": 768, "vww_int8"
 ON_EVERY_BOARD = [(model, cpu) for model in BEST_ARENAS for cpu in BOARDS]
 FLOAT = [(model, cpu) for model in ("ad_f32", "ic_f32", "vww_f32") for cpu in ("cortex-m4", "cortex-m55")]
 ON_PUSH = {
-    ("ad_int8", "cortex-m4"), ("ad_int8", "cortex-m7"), ("ad_int8", "cortex-m33"), ("kws_int8", "cortex-m55"),
-    ("ad_f32", "cortex-m55"),
+    ("ad_int8", "cortex-m4"), ("kws_int8", "cortex-m55"), ("ad_f32", "cortex-m55"),
 }  # fmt: skip
-"""A network on each board, of integers and of floats; ``test_models`` has all networks on this machine."""
+"""Networks of integers and of floats; ``test_models`` has all on this machine, ``test_dsp`` kernels on each board."""
 CASES = [pytest.param(*case, marks=[] if case in ON_PUSH else pytest.mark.sweep) for case in (*ON_EVERY_BOARD, *FLOAT)]
 
 
