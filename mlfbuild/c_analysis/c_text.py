@@ -72,8 +72,7 @@ def tokens(source: str, start: int = 0) -> Iterator[Token]:
         if kind == "comment":
             continue
         if first and text.startswith("#"):
-            directive = _DIRECTIVE.match(source, begin)
-            assert directive is not None
+            directive = next(_DIRECTIVE.finditer(source, begin))  # from a `#` on there always is one
             kind, text, at = "directive", directive[0], directive.end()
         first = False
         yield Token(kind, text, begin)

@@ -278,8 +278,7 @@ def _pieces(now: Report | None, before: Report | None) -> tuple[tuple[PieceChang
 
 
 def _piece(pair: UnitPair) -> PieceChange:
-    unit = pair.now or pair.before
-    assert unit is not None
+    unit = next(each for each in (pair.now, pair.before) if each is not None)
     change = Change(_size(pair.before), _size(pair.now))
     return PieceChange(unit.name, unit.kind, unit.flash, unit.ram, unit.tensor, change)
 
