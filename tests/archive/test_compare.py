@@ -259,20 +259,14 @@ def test_parameters_are_compared_by_value() -> None:
 @pytest.mark.parametrize(
     ("dtype", "left", "right", "expected"),
     [
-        ("int8", [-128, 0], [127, 0], (1, 255.0)),
-        ("uint8", [0, 255], [255, 0], (2, 255.0)),
-        ("int64", [-(2**63)], [2**63 - 1], (1, float(2**64 - 1))),
-        ("bool", [True, False], [True, True], (1, 1.0)),
-        ("float32", [np.nan, 1.0], [np.nan, 1.0], (0, None)),
-        ("float32", [np.nan, 1.0], [0.0, 1.5], (2, 0.5)),
-        ("float32", [np.inf], [0.0], (1, None)),
-        ("float64", [0.0], [-0.0], (1, 0.0)),
-        ("float16", [65504.0], [-65504.0], (1, 131008.0)),
-        ("bfloat16", [1.0, 2.0], [1.0, 2.5], (1, 0.5)),
-        ("int4", [-8, 7], [7, 7], (1, 15.0)),
-        ("float32", [], [], (0, None)),
+        ("int8", [-128, 0], [127, 0], (1, 255.0)), ("uint8", [0, 255], [255, 0], (2, 255.0)),
+        ("int64", [-(2**63)], [2**63 - 1], (1, float(2**64 - 1))), ("bool", [True, False], [True, True], (1, 1.0)),
+        ("float32", [np.nan, 1.0], [np.nan, 1.0], (0, None)), ("float32", [np.nan, 1.0], [0.0, 1.5], (2, 0.5)),
+        ("float32", [np.inf], [0.0], (1, None)), ("float64", [0.0], [-0.0], (1, 0.0)),
+        ("float16", [65504.0], [-65504.0], (1, 131008.0)), ("bfloat16", [1.0, 2.0], [1.0, 2.5], (1, 0.5)),
+        ("int4", [-8, 7], [7, 7], (1, 15.0)), ("float32", [], [], (0, None)),
     ],
-)
+)  # fmt: skip
 def test_differing_elements(dtype: str, left: list[Any], right: list[Any], expected: tuple[int, float | None]) -> None:
     pytest.importorskip("ml_dtypes")
     arrays = [np.array(values).astype(np.dtype(dtype)) for values in (left, right)]

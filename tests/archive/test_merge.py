@@ -26,29 +26,17 @@ from support.native import compile_bytes
 # name: (modules, system library, release whose C runtime it needs). How the system library is written: as a "table" of
 # TVM since 0.9 or of "0.8", or as an "object" of TVM since 0.9.
 ARCHIVES: dict[str, tuple[set[str], str, str]] = {
-    "add-aotc": ({"add"}, "", "0.14"),
-    "add-aotp": ({"add"}, "table", "0.14"),
-    "add-graph": ({"add"}, "table", ""),
-    "byoc-aotp": ({"byoc"}, "", "0.14"),
-    "conv-aotc": ({"conv"}, "", "0.14"),
-    "conv-aotp": ({"conv"}, "table", "0.14"),
-    "conv-graph": ({"conv"}, "table", ""),
-    "conv-graphlink": ({"conv"}, "table", ""),
-    "conv-llvm_graph_m4": ({"conv"}, "object", ""),
-    "conv-usmp_external": ({"conv"}, "", "0.14"),
-    "kws_int8-aotc": ({"kws_int8"}, "", "0.14"),
-    "kws_int8-cmsisnn_m4": ({"kws_int8"}, "", "0.14"),
-    "kws_int8-graph": ({"kws_int8"}, "table", ""),
-    "many-aotc": ({"many"}, "", "0.14"),
-    "many-graph": ({"many"}, "table", ""),
-    "multi-aotc": ({"mod1", "mod2"}, "", "0.14"),
-    "multi-mixed": ({"mod1", "mod2"}, "table", "0.14"),
-    "operator-add": ({"add"}, "operator", ""),
-    "v5-add-aotc": ({"add"}, "", ""),
-    "v5-add-graph": ({"add"}, "0.8", ""),
-    "v5-kws_int8-graph": ({"kws_int8"}, "0.8", ""),
-    "v5-many-graphlink": ({"many"}, "0.8", ""),
-}
+    "add-aotc": ({"add"}, "", "0.14"), "add-aotp": ({"add"}, "table", "0.14"), "add-graph": ({"add"}, "table", ""),
+    "byoc-aotp": ({"byoc"}, "", "0.14"), "conv-aotc": ({"conv"}, "", "0.14"),
+    "conv-aotp": ({"conv"}, "table", "0.14"), "conv-graph": ({"conv"}, "table", ""),
+    "conv-graphlink": ({"conv"}, "table", ""), "conv-llvm_graph_m4": ({"conv"}, "object", ""),
+    "conv-usmp_external": ({"conv"}, "", "0.14"), "kws_int8-aotc": ({"kws_int8"}, "", "0.14"),
+    "kws_int8-cmsisnn_m4": ({"kws_int8"}, "", "0.14"), "kws_int8-graph": ({"kws_int8"}, "table", ""),
+    "many-aotc": ({"many"}, "", "0.14"), "many-graph": ({"many"}, "table", ""),
+    "multi-aotc": ({"mod1", "mod2"}, "", "0.14"), "multi-mixed": ({"mod1", "mod2"}, "table", "0.14"),
+    "operator-add": ({"add"}, "operator", ""), "v5-add-aotc": ({"add"}, "", ""), "v5-add-graph": ({"add"}, "0.8", ""),
+    "v5-kws_int8-graph": ({"kws_int8"}, "0.8", ""), "v5-many-graphlink": ({"many"}, "0.8", ""),
+}  # fmt: skip
 LINKED = "v5-many-graphlink"
 A_AND_B = "module a of a.tar and module b of b.tar"
 

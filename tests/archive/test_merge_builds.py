@@ -69,18 +69,11 @@ def run(command: Sequence[object]) -> str:
 
 
 PAIRS = [
-    ("conv-graph", "kws_int8-graph"),
-    ("add-graph", "conv-graphlink"),
-    ("add-aotp", "conv-aotp"),
-    ("add-aotp", "many-graph"),
-    ("multi-mixed", "many-graph"),
-    ("v5-add-graph", "v5-kws_int8-graph"),
-    ("conv-aotc", "byoc-aotp"),
-    ("kws_int8-cmsisnn_m4", "conv-llvm_graph_m4"),
-    ("conv-llvm_graph_m4", "many-graph"),
-    ("conv-llvm_graph_m4", "add-aotp"),
-    ("conv-usmp_external", "multi-aotc"),
-]
+    ("conv-graph", "kws_int8-graph"), ("add-graph", "conv-graphlink"), ("add-aotp", "conv-aotp"),
+    ("add-aotp", "many-graph"), ("multi-mixed", "many-graph"), ("v5-add-graph", "v5-kws_int8-graph"),
+    ("conv-aotc", "byoc-aotp"), ("kws_int8-cmsisnn_m4", "conv-llvm_graph_m4"), ("conv-llvm_graph_m4", "many-graph"),
+    ("conv-llvm_graph_m4", "add-aotp"), ("conv-usmp_external", "multi-aotc"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("left", "right"), PAIRS)

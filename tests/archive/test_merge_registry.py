@@ -156,14 +156,10 @@ def test_table_of_an_object_is_parsed(shared: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "declared"),
     [
-        (b"\2\0f\0g\0", {"f", "h"}),
-        (b"\2\0f\0f\0", {"f", "g"}),
-        (b"\2\0f\0g", {"f", "g"}),
-        (b"\3\0f\0g\0", {"f", "g"}),
-        (b"\2\0f\0", {"f", "g"}),
-        (b"", set()),
+        (b"\2\0f\0g\0", {"f", "h"}), (b"\2\0f\0f\0", {"f", "g"}), (b"\2\0f\0g", {"f", "g"}),
+        (b"\3\0f\0g\0", {"f", "g"}), (b"\2\0f\0", {"f", "g"}), (b"", set()),
     ],
-)
+)  # fmt: skip
 def test_objects_with_other_strings_have_no_table(data: bytes, declared: set[str]) -> None:
     symbols = Symbols(defined=frozenset({"TVMSystemLibEntryPoint"}), declared=frozenset(declared))
     assert parse_object_registry(data, symbols) is None

@@ -39,13 +39,9 @@ def modules(shared: Path, name: str) -> tuple[Module, ...]:
 
 def test_calls_of_relay_text() -> None:
     assert [(call.name, call.line, call.inside) for call in relay_calls(TEXT)] == [
-        ("nn.conv2d", 3, ""),
-        ("qnn.dense", 5, ""),
-        ("nn.relu", 5, ""),
-        ("clip", 7, ""),
-        ("@tvmgen_net_other_main_0", 10, ""),
-        ("abs", 14, "tvmgen_net_other_main_0"),
-    ]
+        ("nn.conv2d", 3, ""), ("qnn.dense", 5, ""), ("nn.relu", 5, ""), ("clip", 7, ""),
+        ("@tvmgen_net_other_main_0", 10, ""), ("abs", 14, "tvmgen_net_other_main_0"),
+    ]  # fmt: skip
 
 
 def test_functions_of_calls_are_found_by_tvms_names() -> None:

@@ -79,16 +79,11 @@ def test_every_code_is_produced_by_a_test() -> None:
 @pytest.mark.parametrize(
     "files",
     [
-        tiny,
-        net,
-        operator,
-        shared_storage,
-        lambda: tiny("a", "b"),
-        lambda: packed(net_module()),
+        tiny, net, operator, shared_storage, lambda: tiny("a", "b"), lambda: packed(net_module()),
         lambda: with_bundle(tiny_module()),
     ],
     ids=["tiny", "net", "operator", "shared storage", "two", "graph", "bundle"],
-)
+)  # fmt: skip
 def test_valid_archives_have_no_findings(files: object) -> None:
     assert callable(files)
     report = judged(files())

@@ -43,15 +43,8 @@ def links(files: Files, folder: Path, compiler: str) -> tuple[bool, str]:
     )
     (folder / "main.c").write_text(main)
     command = [
-        compiler,
-        "-w",
-        "-fno-common",
-        *includes,
-        *sources,
-        str(folder / "main.c"),
-        "-o",
-        str(folder / "program"),
-    ]
+        compiler, "-w", "-fno-common", *includes, *sources, str(folder / "main.c"), "-o", str(folder / "program"),
+    ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
     return done.returncode == 0, done.stderr
 

@@ -47,16 +47,11 @@ def spoiled(content: bytes, choose: random.Random) -> bytes:
 @pytest.mark.parametrize(
     ("files", "path"),
     [
-        (tiny(), METADATA),
-        (net(), METADATA),
-        (operator(), METADATA),
-        (net(), NET_GRAPH),
-        (tiny(), TINY_SOURCE),
-        (tiny(), TINY_HEADER),
-        (with_bundle(tiny_module()), BUNDLE),
+        (tiny(), METADATA), (net(), METADATA), (operator(), METADATA), (net(), NET_GRAPH), (tiny(), TINY_SOURCE),
+        (tiny(), TINY_HEADER), (with_bundle(tiny_module()), BUNDLE),
     ],
     ids=["native metadata", "graph metadata", "operator metadata", "graph", "source", "header", "bundle"],
-)
+)  # fmt: skip
 def test_damaged_files_never_stop_validation(files: Files, path: str) -> None:
     judged = 0
     for seed in range(300):

@@ -72,17 +72,8 @@ def test_a_file_without_a_registry() -> None:
 
 
 PIECES = [
-    *"{}();,=#\"'\\\n*/",
-    "struct x",
-    'extern "C"',
-    "TVMFuncRegistry",
-    "int f(",
-    "#define A ",
-    "/*",
-    "//",
-    "2x",
-    " ",
-]
+    *"{}();,=#\"'\\\n*/", "struct x", 'extern "C"', "TVMFuncRegistry", "int f(", "#define A ", "/*", "//", "2x", " ",
+]  # fmt: skip
 
 
 @given(st.lists(st.sampled_from(PIECES) | st.text(max_size=4), max_size=60).map("".join))

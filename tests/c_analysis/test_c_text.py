@@ -68,18 +68,11 @@ def test_a_directive_is_one_token(source: str, directive: str) -> None:
 @pytest.mark.parametrize(
     ("literal", "value"),
     [
-        ('"plain"', "plain"),
-        ('""', ""),
-        (r'"a\"b"', 'a"b'),
-        (r'"\\"', "\\"),
-        (r'"\003\000name\0"', "\x03\x00name\x00"),
-        (r'"\x41\x142"', "AB"),
-        (r'"\n\t\q"', "\n\tq"),
-        ('"a\\\nb"', "ab"),
-        ('"open', "open"),
-        ('"open\\"', 'open"'),
+        ('"plain"', "plain"), ('""', ""), (r'"a\"b"', 'a"b'), (r'"\\"', "\\"),
+        (r'"\003\000name\0"', "\x03\x00name\x00"), (r'"\x41\x142"', "AB"), (r'"\n\t\q"', "\n\tq"), ('"a\\\nb"', "ab"),
+        ('"open', "open"), ('"open\\"', 'open"'),
     ],
-)
+)  # fmt: skip
 def test_the_value_of_a_string(literal: str, value: str) -> None:
     assert string_value(literal) == value
 

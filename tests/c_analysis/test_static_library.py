@@ -54,22 +54,14 @@ def entry(name: str = "x.o/", size: object = 1, end: str = "`\n") -> bytes:
 @pytest.mark.parametrize(
     ("data", "code"),
     [
-        (b"", "library-not-ar"),
-        (b"\x7fELF", "library-not-ar"),
-        (b"!<thin>\n", "library-thin"),
-        (entry(end="??"), "library-damaged"),
-        (entry(size="-1"), "library-damaged"),
-        (entry("/", size="-60"), "library-damaged"),
-        (entry("//", size="-60"), "library-damaged"),
-        (entry()[:30], "library-damaged"),
-        (entry(size=2), "library-damaged"),
-        (entry(size=9999999999), "library-damaged"),
-        (entry("/7"), "library-damaged"),
-        (entry("/x"), "library-damaged"),
-        (entry("#1/2"), "library-damaged"),
-        (entry("#1/x"), "library-damaged"),
+        (b"", "library-not-ar"), (b"\x7fELF", "library-not-ar"), (b"!<thin>\n", "library-thin"),
+        (entry(end="??"), "library-damaged"), (entry(size="-1"), "library-damaged"),
+        (entry("/", size="-60"), "library-damaged"), (entry("//", size="-60"), "library-damaged"),
+        (entry()[:30], "library-damaged"), (entry(size=2), "library-damaged"),
+        (entry(size=9999999999), "library-damaged"), (entry("/7"), "library-damaged"),
+        (entry("/x"), "library-damaged"), (entry("#1/2"), "library-damaged"), (entry("#1/x"), "library-damaged"),
     ],
-)
+)  # fmt: skip
 def test_other_files_and_damaged_libraries_are_refused(data: bytes, code: str) -> None:
     with raises(InputFileError, code, at="libx.a"):
         list(members(data, "libx.a"))

@@ -32,17 +32,12 @@ def test_build_of_one_model_builds_no_firmware(folder: Folder) -> None:
     assert ended.json == {
         "models": [
             {
-                "model": "beta",
-                "target": "pc",
-                "archive": "build/mlf/pc/beta.tar",
-                "tree": "build/mlf/pc/beta",
-                "compiled": True,
-                "written": ended.json["models"][0]["written"],
-                "notes": [],
+                "model": "beta", "target": "pc", "archive": "build/mlf/pc/beta.tar", "tree": "build/mlf/pc/beta",
+                "compiled": True, "written": ended.json["models"][0]["written"], "notes": [],
             }
         ],
         "firmware": [],
-    }
+    }  # fmt: skip
 
 
 @pytest.mark.usefixtures("host_tools")

@@ -53,14 +53,10 @@ def test_dimensions_and_state_are_options_of_compile(cell: Folder) -> None:
 @pytest.mark.parametrize(
     ("option", "fact"),
     [
-        ("dim.width=0", "above 0"),
-        ("dim.width=wide", "above 0"),
-        ("dim.width=true", "above 0"),
-        ("state.h_in=", "name"),
-        ("signature=", "name"),
-        ("signature=encode", "no signatures"),
+        ("dim.width=0", "above 0"), ("dim.width=wide", "above 0"), ("dim.width=true", "above 0"),
+        ("state.h_in=", "name"), ("signature=", "name"), ("signature=encode", "no signatures"),
     ],
-)
+)  # fmt: skip
 def test_wrong_values_of_choices_are_refused(option: str, fact: str, cell: Folder) -> None:
     ended = cell.run("compile", "cell.onnx", "--cpu", "host", "-o", "a.tar", "-O", option)
     assert (ended.status, fact in ended.err) == (2, True)

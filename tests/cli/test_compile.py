@@ -19,14 +19,9 @@ def test_compile_inspect_and_unpack(folder: Folder) -> None:
         "compile", "models/alpha.tflite", "--cpu", "cortex-m4", "-o", "out/a.tar", "--format", "json"
     ).json
     assert size == {
-        "model": "alpha",
-        "archive": "out/a.tar",
-        "size": (folder.root / "out/a.tar").stat().st_size,
-        "constants": 80,
-        "workspace": 16,
-        "workspace_bound": 16,
-        "notes": [],
-    }
+        "model": "alpha", "archive": "out/a.tar", "size": (folder.root / "out/a.tar").stat().st_size, "constants": 80,
+        "workspace": 16, "workspace_bound": 16, "notes": [],
+    }  # fmt: skip
     facts = folder.run("inspect", "out/a.tar", "--format", "json").json
     assert [module["name"] for module in facts["modules"]] == ["alpha"]
     assert facts["modules"][0]["inputs"][0]["shape"] == [1, 8]

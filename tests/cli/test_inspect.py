@@ -59,14 +59,8 @@ def test_the_documentation_quotes_the_output(folder: Folder, shared: Path) -> No
         (folder.root / path.name).symlink_to(path)
     commands = quoted((Path(__file__).parents[2] / "docs/archive-commands.md").read_text())
     assert [command.split()[0] for command, _ in commands] == [
-        "inspect",
-        "show",
-        "compare",
-        *["convert"] * 2,
-        "merge",
-        "split",
-        "validate",
-    ]
+        "inspect", "show", "compare", *["convert"] * 2, "merge", "split", "validate",
+    ]  # fmt: skip
     for command, output in commands:
         rest = folder.run(*command.split()).out
         for part in filter(None, re.split(r"^\.\.\.\n", output, flags=re.MULTILINE)):

@@ -79,16 +79,12 @@ def test_a_report_is_written_over_one_of_its_form(reported: Folder) -> None:
 @pytest.mark.parametrize(
     ("name", "status", "code"),
     [
-        ("notes.txt", 6, "output-of-another-kind"),
-        ("data.json", 6, "output-of-another-kind"),
-        ("page.html", 6, "output-of-another-kind"),
-        ("app.elf", 2, "unknown-report-form"),
-        ("old.json", 6, "output-is-input"),
-        ("link.json", 6, "output-is-input"),
-        ("folder.txt", 2, "output-is-folder"),
-        ("notes.txt/report.txt", 8, "file-in-the-way"),
+        ("notes.txt", 6, "output-of-another-kind"), ("data.json", 6, "output-of-another-kind"),
+        ("page.html", 6, "output-of-another-kind"), ("app.elf", 2, "unknown-report-form"),
+        ("old.json", 6, "output-is-input"), ("link.json", 6, "output-is-input"),
+        ("folder.txt", 2, "output-is-folder"), ("notes.txt/report.txt", 8, "file-in-the-way"),
     ],
-)
+)  # fmt: skip
 def test_other_files_are_not_overwritten(name: str, status: int, code: str, reported: Folder) -> None:
     reported.write("notes.txt", "app for m4: remember the milk\n")
     reported.write("page.html", "<!DOCTYPE html><title>A page</title>")

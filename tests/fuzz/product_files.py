@@ -55,21 +55,9 @@ from mlfbuild.verify.image import read_subject
 Files = Mapping[str, bytes]
 HASH = "0a" * 32
 TEXTS = (
-    "",
-    "x" * 5000,
-    "\x00",
-    "\x1b[2J",
-    "\u202e",
-    "\ud800",
-    "<script>",
-    "../../x",
-    "{{x}}",
-    "a\nb",
-    "\\",
-    "%s",
-    "-1",
+    "", "x" * 5000, "\x00", "\x1b[2J", "\u202e", "\ud800", "<script>", "../../x", "{{x}}", "a\nb", "\\", "%s", "-1",
     "1e999",
-)
+)  # fmt: skip
 RAM = MemoryRegion("ram", 0x20000000, 1 << 20)
 
 

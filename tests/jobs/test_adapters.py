@@ -98,13 +98,9 @@ LEVELS = Package(
     (ModelFiles("kws", ("a.c",), (), (), (), options=("-Os", "-fno-lto")), ModelFiles("vww", ("b.c",), (), (), ())),
 )
 PACKAGES = {
-    "everything": EVERYTHING,
-    "none": Package("cortex-m4", ()),
-    "objects": OBJECTS,
-    "space": SPACE,
-    "clash": CLASH,
+    "everything": EVERYTHING, "none": Package("cortex-m4", ()), "objects": OBJECTS, "space": SPACE, "clash": CLASH,
     "levels": LEVELS,
-}
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -269,14 +265,10 @@ def test_tree_without_complete_record_is_rejected(record: bytes | None, tmp_path
 @pytest.mark.parametrize(
     ("system", "model"),
     [
-        ("zephyr", "zephyr"),
-        ("rt-thread", "kconfig"),
-        ("arduino", "src"),
-        ("nuttx", "nuttx"),
-        ("rust", "rust"),
+        ("zephyr", "zephyr"), ("rt-thread", "kconfig"), ("arduino", "src"), ("nuttx", "nuttx"), ("rust", "rust"),
         ("rust", "default"),
     ],
-)
+)  # fmt: skip
 def test_reserved_model_names_are_rejected(system: str, model: str, tmp_path: Path) -> None:
     with raises(UsageError, "reserved-model-name", at=f"model {model!r}"):
         check_target_tree(tmp_path, ["kws", model], None, M4, [system])
@@ -349,16 +341,11 @@ def test_edited_file_is_restored(folder: Folder) -> None:
 @pytest.mark.parametrize(
     ("system", "path"),
     [
-        ("zephyr", "zephyr/module.yml"),
-        ("rt-thread", "README.md"),
-        ("esp-idf", "CMakeLists.txt"),
-        ("platformio", "library.json"),
-        ("arduino", "library.properties"),
-        ("cmsis-toolbox", "mlf_models.clayer.yml"),
-        ("nuttx", "nuttx/Makefile"),
-        ("rust", "Cargo.toml"),
+        ("zephyr", "zephyr/module.yml"), ("rt-thread", "README.md"), ("esp-idf", "CMakeLists.txt"),
+        ("platformio", "library.json"), ("arduino", "library.properties"), ("cmsis-toolbox", "mlf_models.clayer.yml"),
+        ("nuttx", "nuttx/Makefile"), ("rust", "Cargo.toml"),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("content", ["mine\n", ""])
 def test_conflicting_files_are_rejected_before_writing(folder: Folder, system: str, path: str, content: str) -> None:
     folder.write(f"tree/{path}", content)

@@ -33,14 +33,10 @@ def test_names_and_headers_belong_to_one_library() -> None:
 @pytest.mark.parametrize(
     ("include", "known"),
     [
-        ("arm_nnfunctions.h", CMSIS_NN),
-        ("CMSIS/NN/Include/arm_nn_types.h", CMSIS_NN),
-        ("tvm_ethosu_runtime.h", ETHOS_U),
-        ("arm_acle.h", None),
-        ("ARM_NNFUNCTIONS.H", None),
-        ("", None),
+        ("arm_nnfunctions.h", CMSIS_NN), ("CMSIS/NN/Include/arm_nn_types.h", CMSIS_NN),
+        ("tvm_ethosu_runtime.h", ETHOS_U), ("arm_acle.h", None), ("ARM_NNFUNCTIONS.H", None), ("", None),
     ],
-)
+)  # fmt: skip
 def test_library_is_recognised_by_its_header(include: str, known: KnownLibrary | None) -> None:
     assert library_of_header(include) is known
 

@@ -121,12 +121,8 @@ def operator_library() -> Library:
 
 
 LIBRARIES = {
-    "native": native_library(),
-    "two": native_library("b", "a"),
-    "graph": graph_library(),
-    "operator": operator_library(),
-    "traced": traced_library(),
-    "network": network_library(),
+    "native": native_library(), "two": native_library("b", "a"), "graph": graph_library(),
+    "operator": operator_library(), "traced": traced_library(), "network": network_library(),
 }  # fmt: skip
 
 
@@ -296,15 +292,11 @@ def test_each_mistake_is_reported_with_its_place(path: str, value: object, code:
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        (b"", "json-invalid"),
-        (b"\xff\xfe", "json-invalid"),
-        (b"[]", "json-type-wrong"),
-        (b'{"version": 7, "version": 7}', "json-invalid"),
-        (b'{"version": NaN}', "json-invalid"),
-        (b"[" * 100_000, "json-invalid"),
-        (b'{"version": ' + b"9" * 100_000 + b"}", "json-invalid"),
+        (b"", "json-invalid"), (b"\xff\xfe", "json-invalid"), (b"[]", "json-type-wrong"),
+        (b'{"version": 7, "version": 7}', "json-invalid"), (b'{"version": NaN}', "json-invalid"),
+        (b"[" * 100_000, "json-invalid"), (b'{"version": ' + b"9" * 100_000 + b"}", "json-invalid"),
     ],
-)
+)  # fmt: skip
 def test_text_that_is_not_json(text: bytes, code: str) -> None:
     with raises(InputFileError, code, at="metadata.json") as caught:
         read_document(text, "metadata.json").integer("version")

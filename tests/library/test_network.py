@@ -8,13 +8,9 @@ def tensor(name: str, offset: int, size: int, first: int, last: int, memory: str
 
 
 TENSORS = (
-    tensor("x", 0, 1000, 0, 0, "input"),
-    tensor("a", 0, 100, 0, 1),
-    tensor("b", 100, 50, 0, 2),
-    tensor("over a", 0, 80, 1, 3),
-    tensor("half of b", 125, 25, 2, 3),
-    tensor("kept", 0, 500, 0, 3, "state"),
-)
+    tensor("x", 0, 1000, 0, 0, "input"), tensor("a", 0, 100, 0, 1), tensor("b", 100, 50, 0, 2),
+    tensor("over a", 0, 80, 1, 3), tensor("half of b", 125, 25, 2, 3), tensor("kept", 0, 500, 0, 3, "state"),
+)  # fmt: skip
 OPERATORS = (
     NetworkOperator("first", "CONV_2D", "tvmgen_net_conv2d_0", ("tvmgen_net_conv2d_0_filter",), 40),
     NetworkOperator("second", "ADD", "tvmgen_net_add_1", (), 0, scratch=NetworkScratch(150, 10)),

@@ -14,15 +14,9 @@ from mlfbuild.native.graph.quantize import multiply_by_quantized_multiplier
 from mlfbuild.native.kernels import kernel_headers
 
 FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "exponential": np.exp,
-    "exponential_less_one": np.expm1,
-    "logarithm": np.log,
-    "root": np.sqrt,
-    "tangent": np.tanh,
-    "logistic": lambda x: 1 / (1 + np.exp(-x)),
-    "sine": np.sin,
-    "cosine": np.cos,
-}
+    "exponential": np.exp, "exponential_less_one": np.expm1, "logarithm": np.log, "root": np.sqrt, "tangent": np.tanh,
+    "logistic": lambda x: 1 / (1 + np.exp(-x)), "sine": np.sin, "cosine": np.cos,
+}  # fmt: skip
 
 _SOURCE = """
 #include "fixed_point.h"
@@ -165,23 +159,13 @@ def test_angles_of_any_size_are_close(library: ctypes.CDLL, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "x", "expected"),
     [
-        ("exponential", 0.0, 1.0),
-        ("exponential", -88.0, 0.0),
-        ("exponential", -math.inf, 0.0),
-        ("exponential", 89.0, math.inf),
-        ("exponential", math.inf, math.inf),
-        ("logarithm", 1.0, 0.0),
-        ("logarithm", 0.0, -math.inf),
-        ("logarithm", -0.0, -math.inf),
-        ("logarithm", math.inf, math.inf),
-        ("root", 0.0, 0.0),
-        ("root", math.inf, math.inf),
-        ("tangent", math.inf, 1.0),
-        ("tangent", -math.inf, -1.0),
-        ("logistic", math.inf, 1.0),
-        ("logistic", -math.inf, 0.0),
+        ("exponential", 0.0, 1.0), ("exponential", -88.0, 0.0), ("exponential", -math.inf, 0.0),
+        ("exponential", 89.0, math.inf), ("exponential", math.inf, math.inf), ("logarithm", 1.0, 0.0),
+        ("logarithm", 0.0, -math.inf), ("logarithm", -0.0, -math.inf), ("logarithm", math.inf, math.inf),
+        ("root", 0.0, 0.0), ("root", math.inf, math.inf), ("tangent", math.inf, 1.0), ("tangent", -math.inf, -1.0),
+        ("logistic", math.inf, 1.0), ("logistic", -math.inf, 0.0),
     ],
-)
+)  # fmt: skip
 def test_functions_at_their_limits(library: ctypes.CDLL, name: str, x: float, expected: float) -> None:
     assert getattr(library, name)(x) == expected
 

@@ -81,16 +81,10 @@ def test_header_and_source_compile_as_cxx(library: Library, tmp_path: Path, tool
     run([tool("g++"), *flags, "-c", tmp_path / "main.cpp", "-o", tmp_path / "main.o"])
     run(
         [
-            tool("gcc"),
-            *WARNINGS,
-            "-I",
-            tmp_path / "host/include",
-            "-c",
-            tmp_path / "host/src/net_lib0.c",
-            "-o",
+            tool("gcc"), *WARNINGS, "-I", tmp_path / "host/include", "-c", tmp_path / "host/src/net_lib0.c", "-o",
             tmp_path / "c.o",
         ]
-    )
+    )  # fmt: skip
     run([tool("g++"), tmp_path / "main.o", tmp_path / "c.o", "-o", tmp_path / "program"])
     assert subprocess.run([tmp_path / "program"]).returncode == 255  # -1: refused
 

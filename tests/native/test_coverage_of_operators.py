@@ -22,24 +22,12 @@ from support.oracle import assert_equal, litert_run, tflite_micro_run
 from support.streaming_networks import STREAMING
 
 UNJUDGED: Mapping[str, Sequence[str]] = {
-    "ARG_MAX": ("int16",),
-    "ARG_MIN": ("int16",),
-    "BITWISE_XOR": ("int64",),
-    "CAST": ("uint64",),
-    "DEPTH_TO_SPACE": ("int16", "bool"),
-    "DIV": ("int64",),
-    "PACK": ("bool",),
-    "POW": ("int64",),
-    "RELU_0_TO_1": ("int16",),
-    "RELU_N1_TO_1": ("int16",),
-    "REVERSE_SEQUENCE": ("int8", "bool"),
-    "RIGHT_SHIFT": ("int64",),
-    "SPACE_TO_DEPTH": ("int16", "bool"),
-    "SPLIT": ("bool",),
-    "SPLIT_V": ("bool",),
-    "TFLite_Detection_PostProcess": ("int8",),
-    "UNPACK": ("int64",),
-}
+    "ARG_MAX": ("int16",), "ARG_MIN": ("int16",), "BITWISE_XOR": ("int64",), "CAST": ("uint64",),
+    "DEPTH_TO_SPACE": ("int16", "bool"), "DIV": ("int64",), "PACK": ("bool",), "POW": ("int64",),
+    "RELU_0_TO_1": ("int16",), "RELU_N1_TO_1": ("int16",), "REVERSE_SEQUENCE": ("int8", "bool"),
+    "RIGHT_SHIFT": ("int64",), "SPACE_TO_DEPTH": ("int16", "bool"), "SPLIT": ("bool",), "SPLIT_V": ("bool",),
+    "TFLite_Detection_PostProcess": ("int8",), "UNPACK": ("int64",),
+}  # fmt: skip
 """Types that neither TensorFlow Lite Micro nor LiteRT takes, and converters write nevertheless or that cost nothing."""
 
 UNJUDGED_AND_TYPES = [(operator, dtype) for operator, types in UNJUDGED.items() for dtype in types]

@@ -49,25 +49,14 @@ def ports(library: Library) -> list[str]:
 @pytest.mark.parametrize(
     ("name", "own"),
     [
-        ("serving_default_keras_tensor_12:0", ""),
-        ("serving_default_input_2:0", ""),
-        ("serving_default_args_0:0", ""),
-        ("serving_default_mfcc:0", "mfcc"),
-        ("StatefulPartitionedCall:1", ""),
-        ("StatefulPartitionedCall_1:0", ""),
-        ("PartitionedCall:0", ""),
-        ("keras_tensor_7", ""),
-        ("sequential_3/dense_7/Softmax", ""),
-        ("495", ""),
-        ("onnx::Conv_12", ""),
-        ("/fc/Gemm_output_0", ""),
-        ("input_1", "input_1"),
-        ("Identity", "Identity"),
-        ("input.1", "input.1"),
-        ("a:0", "a:0"),
+        ("serving_default_keras_tensor_12:0", ""), ("serving_default_input_2:0", ""),
+        ("serving_default_args_0:0", ""), ("serving_default_mfcc:0", "mfcc"), ("StatefulPartitionedCall:1", ""),
+        ("StatefulPartitionedCall_1:0", ""), ("PartitionedCall:0", ""), ("keras_tensor_7", ""),
+        ("sequential_3/dense_7/Softmax", ""), ("495", ""), ("onnx::Conv_12", ""), ("/fc/Gemm_output_0", ""),
+        ("input_1", "input_1"), ("Identity", "Identity"), ("input.1", "input.1"), ("a:0", "a:0"),
         ("scores", "scores"),
     ],
-)
+)  # fmt: skip
 def test_generated_parts_of_names_are_removed(name: str, own: str) -> None:
     assert own_name(name) == own
 

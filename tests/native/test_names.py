@@ -20,25 +20,12 @@ from support.sketch import RANDOM, Sketch
 @pytest.mark.parametrize(
     ("name", "member"),
     [
-        ("input_1", "input_1"),
-        ("serving_default_x:0", "serving_default_x_0"),
-        ("+_+ ", "____"),
-        ("42", "_42"),
-        ("", "unnamed"),
-        ("int", "int_"),
-        ("class", "class_"),
-        ("Workspace", "Workspace_"),
-        ("workspace_", "workspace_"),
-        ("__LINE__", "__LINE___"),
-        ("_Bool", "_Bool_"),
-        ("INT8_MAX", "INT8_MAX_"),
-        ("Internal", "Internal"),
-        ("unix", "unix_"),
-        ("NULL", "NULL_"),
-        ("größe", "gr____e"),
-        ("\ud800", "___"),
+        ("input_1", "input_1"), ("serving_default_x:0", "serving_default_x_0"), ("+_+ ", "____"), ("42", "_42"),
+        ("", "unnamed"), ("int", "int_"), ("class", "class_"), ("Workspace", "Workspace_"),
+        ("workspace_", "workspace_"), ("__LINE__", "__LINE___"), ("_Bool", "_Bool_"), ("INT8_MAX", "INT8_MAX_"),
+        ("Internal", "Internal"), ("unix", "unix_"), ("NULL", "NULL_"), ("größe", "gr____e"), ("\ud800", "___"),
     ],
-)
+)  # fmt: skip
 def test_members(name: str, member: str) -> None:
     assert member_name(name) == member
 

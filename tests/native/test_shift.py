@@ -17,13 +17,9 @@ from support.host_c import run_cases_on_host, run_many_on_host
 from support.native import compile_network, generated
 
 SHAPES = {
-    "samples": ((7,), 0, 1),
-    "frames": ((1, 6, 1, 5), 1, 1),
-    "three frames": ((1, 7, 3), 1, 3),
-    "all but one": ((1, 4, 4), 1, 3),
-    "two channels of samples": ((2, 9), 1, 2),
-    "columns": ((2, 3, 5, 2), 2, 1),
-}
+    "samples": ((7,), 0, 1), "frames": ((1, 6, 1, 5), 1, 1), "three frames": ((1, 7, 3), 1, 3),
+    "all but one": ((1, 4, 4), 1, 3), "two channels of samples": ((2, 9), 1, 2), "columns": ((2, 3, 5, 2), 2, 1),
+}  # fmt: skip
 """Shape, axis and how many rows are new."""
 
 

@@ -120,15 +120,9 @@ def test_streams_are_separate_and_can_be_reset(tmp_path: Path, name: str, first:
     program = build(write_tree(compile_network(NETWORKS[name]), tmp_path), _BEGIN_ANEW, ["-O1"])
     last = [first + 4, first + 8]
     assert run([program]).splitlines() == [
-        f"own 1 {last[0]}",
-        f"own 2 {last[1]}",
-        "reset 0",
-        f"own 1 {last[0]}",
-        f"one 2 {last[1]}",
-        f"two 1 {last[0]}",
-        f"own 2 {last[1]}",
-        "-1 -3 -1 -3",
-    ]
+        f"own 1 {last[0]}", f"own 2 {last[1]}", "reset 0", f"own 1 {last[0]}", f"one 2 {last[1]}", f"two 1 {last[0]}",
+        f"own 2 {last[1]}", "-1 -3 -1 -3",
+    ]  # fmt: skip
 
 
 def test_swapped_states_are_rejected() -> None:

@@ -63,36 +63,17 @@ MODELS: Mapping[str, dict[str, Any]] = {
     "TVM": {"source": "net.tflite", "compiler": "tvm"},
 }
 OF_MODELS: Mapping[str, Any] = {
-    "source": "other.tflite",
-    "interface": {"inputs": ["sound"]},
-    "compiler": "tvm",
-    "command": "cp {source} {output}",
-    "python": "other/python",
-    "inputs": ["main.c"],
-    "executor": "graph",
-    "optimize": "Os",
-    "options": {"memory": "smallest"},
-    "extensions": {"board": "mine"},
-    "dims": {"n": 4},
-    "constants": {"k": 2},
-    "state": {"k": "y"},
-    "signature": "serve",
-    "targets": ["other"],
-    "vectors": "net.npz",
-    "placement": {"params": ".fast"},
-    "budget": {"flash": "3 KiB"},
-    "license": "MIT",
-}
+    "source": "other.tflite", "interface": {"inputs": ["sound"]}, "compiler": "tvm",
+    "command": "cp {source} {output}", "python": "other/python", "inputs": ["main.c"], "executor": "graph",
+    "optimize": "Os", "options": {"memory": "smallest"}, "extensions": {"board": "mine"}, "dims": {"n": 4},
+    "constants": {"k": 2}, "state": {"k": "y"}, "signature": "serve", "targets": ["other"], "vectors": "net.npz",
+    "placement": {"params": ".fast"}, "budget": {"flash": "3 KiB"}, "license": "MIT",
+}  # fmt: skip
 FIRMWARE: Mapping[str, dict[str, Any]] = {"sources": {"sources": ["main.c"]}, "a CMake project": {"cmake": "fw"}}
 OF_FIRMWARE: Mapping[str, Any] = {
-    "sources": ["more.c"],
-    "include-dirs": ["fw"],
-    "cmake": "fw2",
-    "params-binary": "PSRAM",
-    "budget": {"flash": "4 KiB"},
-    "models": [],
-    "targets": ["other"],
-}
+    "sources": ["more.c"], "include-dirs": ["fw"], "cmake": "fw2", "params-binary": "PSRAM",
+    "budget": {"flash": "4 KiB"}, "models": [], "targets": ["other"],
+}  # fmt: skip
 READ_BY = {"license": "usecases/sbom.py"}
 """The modules that read keys which are in no job."""
 

@@ -83,25 +83,10 @@ def test_any_structure_gets_a_message(folder: Path, value: object) -> None:
 NUMBERS = st.text("0123456789_.:+-eExobB", min_size=1, max_size=9)
 WORDS = st.sampled_from(
     [
-        "on",
-        "off",
-        "yes",
-        "no",
-        "True",
-        "FALSE",
-        "null",
-        "~",
-        "y",
-        "N",
-        "=",
-        "<<",
-        ".inf",
-        "-.INF",
-        ".NaN",
-        "2026-11-21",
-        "12:30",
+        "on", "off", "yes", "no", "True", "FALSE", "null", "~", "y", "N", "=", "<<", ".inf", "-.INF", ".NaN",
+        "2026-11-21", "12:30",
     ]
-)
+)  # fmt: skip
 
 
 @settings(max_examples=examples(1000), deadline=None)

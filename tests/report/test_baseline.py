@@ -70,19 +70,11 @@ def test_wrong_files_are_refused(content: str, code: str, place: str, tmp_path: 
 @pytest.mark.parametrize(
     "content",
     [
-        "[]",
-        LINES.replace("100}", "-1}"),
-        LINES.replace("100}", "1.5}"),
-        LINES.replace("100}", "true}"),
-        LINES.replace('"ram": 9', '"rom": 9'),
-        LINES.replace("m7", "m4"),
-        "<<<<<<< HEAD\n" + LINES,
-        LINES[:60],
-        '{"mlfbuild_sizes": 1, "images": ' + "[" * 100_000,
-        '{"mlfbuild_sizes": 1, "images": {"\\u001b[2J": 4}}',
-        "",
+        "[]", LINES.replace("100}", "-1}"), LINES.replace("100}", "1.5}"), LINES.replace("100}", "true}"),
+        LINES.replace('"ram": 9', '"rom": 9'), LINES.replace("m7", "m4"), "<<<<<<< HEAD\n" + LINES, LINES[:60],
+        '{"mlfbuild_sizes": 1, "images": ' + "[" * 100_000, '{"mlfbuild_sizes": 1, "images": {"\\u001b[2J": 4}}', "",
     ],
-)
+)  # fmt: skip
 def test_damaged_files_are_refused(content: str, tmp_path: Path) -> None:
     path = tmp_path / "sizes.json"
     path.write_text(content)

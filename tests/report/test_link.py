@@ -21,13 +21,9 @@ SECTIONS {
 }
 """
 PARTS = {
-    "CODE": "*(.text .text.*)",
-    "RAM_SIZE": "64K",
-    "RODATA": "*(.rodata .rodata.*)",
-    "MORE": "",
-    "BSS": ".bss .bss.*",
+    "CODE": "*(.text .text.*)", "RAM_SIZE": "64K", "RODATA": "*(.rodata .rodata.*)", "MORE": "", "BSS": ".bss .bss.*",
     "BEHIND": "__bss_end = .; _end = .; end = .;",
-}
+}  # fmt: skip
 HEAP_USERS = ("rt_system_heap_init", "_sbrk", "umm_initialize")
 
 

@@ -79,14 +79,10 @@ def fetched(source: Source, data: bytes, cache: Cache, name: str = "a") -> dict[
 
 
 PACKED: dict[str, Callable[[], bytes]] = {
-    "tar": tar,
-    "tar.gz": lambda: gzip.compress(tar()),
-    "tar.bz2": lambda: bz2.compress(tar()),
-    "tar.xz": lambda: lzma.compress(tar()),
-    "zip": zipped,
-    "tar without a top folder": lambda: tar(top=""),
+    "tar": tar, "tar.gz": lambda: gzip.compress(tar()), "tar.bz2": lambda: bz2.compress(tar()),
+    "tar.xz": lambda: lzma.compress(tar()), "zip": zipped, "tar without a top folder": lambda: tar(top=""),
     "zip without a top folder": lambda: zipped(top=""),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", PACKED)

@@ -79,14 +79,10 @@ def test_no_requirements() -> None:
 @pytest.mark.parametrize(
     ("stated", "wanted"),
     [
-        ("v4.1.0", "4.1.0"),
-        ("4.1.0", "v4.1.0"),
-        ("v7.2.0", ">=6,<8"),
-        ("main", "main"),
-        (COMMIT, COMMIT[:9]),
+        ("v4.1.0", "4.1.0"), ("4.1.0", "v4.1.0"), ("v7.2.0", ">=6,<8"), ("main", "main"), (COMMIT, COMMIT[:9]),
         ("v4.1.0", ""),
     ],
-)
+)  # fmt: skip
 def test_satisfying_versions(stated: str, wanted: str) -> None:
     (found,) = resolve([declared(version=wanted)], [provider(stated)], source_of)
     assert found.version == stated
@@ -248,15 +244,10 @@ def test_a_provider_may_be_a_mirror() -> None:
 @pytest.mark.parametrize(
     "requirement",
     [
-        declared(url_type="svn"),
-        declared(url_type="\x1b[2J"),
-        declared(name="../../etc"),
-        declared(version="v1\n"),
-        declared(url="https://x.org/" + "x" * 2000),
-        declared(name="a\nb"),
-        declared(version="^7.0"),
+        declared(url_type="svn"), declared(url_type="\x1b[2J"), declared(name="../../etc"), declared(version="v1\n"),
+        declared(url="https://x.org/" + "x" * 2000), declared(name="a\nb"), declared(version="^7.0"),
     ],
-)
+)  # fmt: skip
 def test_invalid_requirements_are_refused(requirement: Requirement) -> None:
     code, place = refused(never, requirement)
     assert code == "requirement-invalid" and place.startswith("vww: dependency ")

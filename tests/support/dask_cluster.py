@@ -119,16 +119,9 @@ class DaskCluster:
         file = self.root / "scheduler.json"
         file.unlink(missing_ok=True)
         words = [
-            "scheduler",
-            "--host",
-            "127.0.0.1",
-            "--port",
-            str(port),
-            "--protocol",
-            protocol,
-            "--dashboard-address",
+            "scheduler", "--host", "127.0.0.1", "--port", str(port), "--protocol", protocol, "--dashboard-address",
             ":0",
-        ]
+        ]  # fmt: skip
         self._start("scheduler", [*python, "-m", "dask", *words, "--scheduler-file", str(file)], environment)
         self.address = wait_for(lambda: _address_in(file))
         return self.address

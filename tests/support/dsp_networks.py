@@ -226,17 +226,10 @@ def pool(seed: int, *, extreme: bool = False, channels: int = 1) -> Case:
 
 
 KINDS: dict[str, Callable[..., Case]] = {
-    "CONV_2D": conv2d,
-    "CONV_2D below the peak": conv2d_below_peak,
-    "CONV_2D copied": conv2d_copied,
-    "CONV_2D long": conv2d_long,
-    "CONV_2D gathered": conv2d_gathered,
-    "CONV_2D 1x1": pointwise,
-    "FULLY_CONNECTED": fully_connected,
-    "FULLY_CONNECTED in fours": fully_connected_in_fours,
-    "DEPTHWISE_CONV_2D": depthwise,
-    "DEPTHWISE_CONV_2D in place": depthwise_in_place,
-    "DEPTHWISE_CONV_2D by rows": depthwise_by_rows,
-    "DEPTHWISE_CONV_2D 1x1": depthwise_scale,
+    "CONV_2D": conv2d, "CONV_2D below the peak": conv2d_below_peak, "CONV_2D copied": conv2d_copied,
+    "CONV_2D long": conv2d_long, "CONV_2D gathered": conv2d_gathered, "CONV_2D 1x1": pointwise,
+    "FULLY_CONNECTED": fully_connected, "FULLY_CONNECTED in fours": fully_connected_in_fours,
+    "DEPTHWISE_CONV_2D": depthwise, "DEPTHWISE_CONV_2D in place": depthwise_in_place,
+    "DEPTHWISE_CONV_2D by rows": depthwise_by_rows, "DEPTHWISE_CONV_2D 1x1": depthwise_scale,
     "POOL_2D": partial(pool, channels=4),
-}
+}  # fmt: skip

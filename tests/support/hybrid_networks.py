@@ -160,18 +160,12 @@ def network(random: Random) -> Case:
 BLOCKWISE = "FULLY_CONNECTED in blocks"
 """LiteRT has only one kernel for this kind, which is not in its set of reference kernels."""
 KINDS: Mapping[str, Callable[[Random], Case]] = {
-    "FULLY_CONNECTED": _dense(False),
-    "FULLY_CONNECTED asymmetric": _dense(True),
-    "FULLY_CONNECTED int4": _dense(True, int4=True),
-    "CONV_2D": _image("one"),
-    "CONV_2D per channel": _image("each"),
-    "CONV_2D of equal scales": _image("equal"),
-    "CONV_2D int4": _image("each", int4=True),
-    "DEPTHWISE_CONV_2D": _image("each", depthwise=True),
-    "BATCH_MATMUL": _product,
-    "network": network,
+    "FULLY_CONNECTED": _dense(False), "FULLY_CONNECTED asymmetric": _dense(True),
+    "FULLY_CONNECTED int4": _dense(True, int4=True), "CONV_2D": _image("one"), "CONV_2D per channel": _image("each"),
+    "CONV_2D of equal scales": _image("equal"), "CONV_2D int4": _image("each", int4=True),
+    "DEPTHWISE_CONV_2D": _image("each", depthwise=True), "BATCH_MATMUL": _product, "network": network,
     BLOCKWISE: blockwise,
-}
+}  # fmt: skip
 
 
 def hybrid(kind: str, count: int) -> Iterator[Case]:

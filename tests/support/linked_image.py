@@ -73,12 +73,7 @@ def linked_image(folder: Path, gcc: str, constants: Mapping[str, str] | None = N
     (folder / "app.ld").write_text(SCRIPT)
     objects = ["main.c.obj", "libmlf_alpha.a", "libmlf_beta.a", "libhelper.a"]
     options = [
-        "-nostdlib",
-        "-T",
-        "app.ld",
-        "-Wl,-Map=%.map",
-        "-Wl,--gc-sections",
-        *(f"-Wl,-u,{name}" for name in found),
-    ]
+        "-nostdlib", "-T", "app.ld", "-Wl,-Map=%.map", "-Wl,--gc-sections", *(f"-Wl,-u,{name}" for name in found),
+    ]  # fmt: skip
     subprocess.run([*flags, *options, *objects, "-o", "app.elf"], cwd=folder, check=True)
     return folder / "app.elf"

@@ -107,18 +107,11 @@ def _pad(d: Drawing) -> None:
 
 
 _LAYERS: Mapping[str, Callable[[Drawing], None]] = {
-    "AVERAGE_POOL_2D": _pool("AVERAGE"),
-    "BATCH_MATMUL": _batch_matmul,
-    "CONV_2D": _conv2d,
-    "DEPTHWISE_CONV_2D": _depthwise_conv2d,
-    "FULLY_CONNECTED": _fully_connected,
-    "LOG_SOFTMAX": _log_softmax,
-    "MAX_POOL_2D": _pool("MAX"),
-    "PAD": _pad,
-    "RESHAPE": _reshape,
-    "SOFTMAX": _softmax,
+    "AVERAGE_POOL_2D": _pool("AVERAGE"), "BATCH_MATMUL": _batch_matmul, "CONV_2D": _conv2d,
+    "DEPTHWISE_CONV_2D": _depthwise_conv2d, "FULLY_CONNECTED": _fully_connected, "LOG_SOFTMAX": _log_softmax,
+    "MAX_POOL_2D": _pool("MAX"), "PAD": _pad, "RESHAPE": _reshape, "SOFTMAX": _softmax,
     "TRANSPOSE_CONV": _transpose_conv,
-}
+}  # fmt: skip
 
 _WEIGHTED = ("BATCH_MATMUL", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
 

@@ -92,17 +92,10 @@ def small_network() -> bytes:
         [("x", (1, 3, 8, 6))],
         [("y", (1, 5)), ("p1", (1, 4, 4, 3))],
         {
-            "w1": floats(4, 3, 3, 3),
-            "b1": floats(4),
-            "scale": floats(4),
-            "offset": floats(4),
-            "mean": floats(4),
-            "variance": np.abs(floats(4)) + 1,
-            "w2": floats(4, 1, 3, 3),
-            "w3": floats(5, 4),
-            "b3": floats(5),
+            "w1": floats(4, 3, 3, 3), "b1": floats(4), "scale": floats(4), "offset": floats(4), "mean": floats(4),
+            "variance": np.abs(floats(4)) + 1, "w2": floats(4, 1, 3, 3), "w3": floats(5, 4), "b3": floats(5),
         },
-    )
+    )  # fmt: skip
 
 
 def changed(change: Callable[[onnx.ModelProto], object]) -> bytes:

@@ -72,20 +72,12 @@ def _topk(d: Drawing) -> None:
 
 
 OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
-    "ADD_N": _add_n,
-    "ARG_MAX": _arg("ARG_MAX"),
-    "ARG_MIN": _arg("ARG_MIN"),
-    "CUMSUM": _cumsum,
-    "L2_NORMALIZATION": _l2_normalization,
-    "MEAN": _reduction("MEAN"),
-    "REDUCE_ALL": _reduction("REDUCE_ALL"),
-    "REDUCE_ANY": _reduction("REDUCE_ANY"),
-    "REDUCE_MAX": _reduction("REDUCE_MAX", same_scale=True),
-    "REDUCE_MIN": _reduction("REDUCE_MIN", same_scale=True),
-    "REDUCE_PROD": _reduction("REDUCE_PROD", greatest=2),
-    "SUM": _reduction("SUM"),
-    "TOPK_V2": _topk,
-}
+    "ADD_N": _add_n, "ARG_MAX": _arg("ARG_MAX"), "ARG_MIN": _arg("ARG_MIN"), "CUMSUM": _cumsum,
+    "L2_NORMALIZATION": _l2_normalization, "MEAN": _reduction("MEAN"), "REDUCE_ALL": _reduction("REDUCE_ALL"),
+    "REDUCE_ANY": _reduction("REDUCE_ANY"), "REDUCE_MAX": _reduction("REDUCE_MAX", same_scale=True),
+    "REDUCE_MIN": _reduction("REDUCE_MIN", same_scale=True), "REDUCE_PROD": _reduction("REDUCE_PROD", greatest=2),
+    "SUM": _reduction("SUM"), "TOPK_V2": _topk,
+}  # fmt: skip
 
 TYPES: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(OPERATORS, ("int8", "float32")),

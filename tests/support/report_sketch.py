@@ -176,17 +176,10 @@ def image(models: list[Json], *, target: str = "m4", budget: Json | None = None,
     ]
     flash, ram = (sum(owner[memory] for owner in (*models, *others)) for memory in ("flash", "ram"))
     return {
-        "firmware": "app",
-        "target": target,
-        "cpu": "cortex-m4",
-        "sha256": f"{flash:064x}",
-        "flash": flash,
-        "ram": ram,
-        "size": {"text": flash, "data": 0, "bss": ram},
-        "budget": {**NO_BUDGET, **(budget or {})},
-        "models": models,
-        "others": others,
-    }
+        "firmware": "app", "target": target, "cpu": "cortex-m4", "sha256": f"{flash:064x}", "flash": flash,
+        "ram": ram, "size": {"text": flash, "data": 0, "bss": ram}, "budget": {**NO_BUDGET, **(budget or {})},
+        "models": models, "others": others,
+    }  # fmt: skip
 
 
 def report(*images: Json) -> Json:

@@ -366,10 +366,6 @@ def _window_options(
     stride: tuple[int, int], dilation: tuple[int, int], padding: str, activation: str
 ) -> dict[str, int | float]:
     return {
-        "Padding": PADDING[padding],
-        "StrideH": stride[0],
-        "StrideW": stride[1],
-        "DilationHFactor": dilation[0],
-        "DilationWFactor": dilation[1],
-        "FusedActivationFunction": _activation(activation),
-    }
+        "Padding": PADDING[padding], "StrideH": stride[0], "StrideW": stride[1], "DilationHFactor": dilation[0],
+        "DilationWFactor": dilation[1], "FusedActivationFunction": _activation(activation),
+    }  # fmt: skip

@@ -113,14 +113,10 @@ ON_BOARDS = [
     if (cpu.name, compiler) != ("cortex-m85", "gcc")  # newer than Debian 12's GCC
 ]
 ON_PUSH = {
-    ("cortex-m0plus", "mps2-an385", "gcc"),
-    ("cortex-m3", "mps2-an385", "clang"),
-    ("cortex-m4+nofp", "mps2-an386", "gcc"),
-    ("cortex-m23", "mps2-an505", "gcc"),
-    ("cortex-m85", "mps3-an547", "clang"),
-    ("cortex-a9", "vexpress-a9", "gcc"),
-    ("rv32imc", "virt", "gcc"),
-}
+    ("cortex-m0plus", "mps2-an385", "gcc"), ("cortex-m3", "mps2-an385", "clang"),
+    ("cortex-m4+nofp", "mps2-an386", "gcc"), ("cortex-m23", "mps2-an505", "gcc"),
+    ("cortex-m85", "mps3-an547", "clang"), ("cortex-a9", "vexpress-a9", "gcc"), ("rv32imc", "virt", "gcc"),
+}  # fmt: skip
 """``test_networks`` has the other CPUs."""
 
 

@@ -54,15 +54,11 @@ def test_beginning_of_a_name_lists_sizes_of_the_same_line() -> None:
 @pytest.mark.parametrize(
     ("name", "chip", "pyocd"),
     [
-        ("stm32f407vgt6", "STM32F407VG", "stm32f407vgtx"),
-        ("stm32f407vg", "STM32F407VG", ""),
-        ("stm32l475vgt6", "STM32L475VG", "stm32l475xg"),
-        ("nrf5340", "nRF5340_xxAA", ""),
-        ("rp2350", "RP235x", "rp2350"),
-        ("cy8c624abzi-s2d44", "CY8C624ABZI-S2D44", "cy8c6xxa"),
-        ("max78000", "", ""),
+        ("stm32f407vgt6", "STM32F407VG", "stm32f407vgtx"), ("stm32f407vg", "STM32F407VG", ""),
+        ("stm32l475vgt6", "STM32L475VG", "stm32l475xg"), ("nrf5340", "nRF5340_xxAA", ""),
+        ("rp2350", "RP235x", "rp2350"), ("cy8c624abzi-s2d44", "CY8C624ABZI-S2D44", "cy8c6xxa"), ("max78000", "", ""),
     ],
-)
+)  # fmt: skip
 def test_part_has_its_names_in_debuggers(name: str, chip: str, pyocd: str) -> None:
     part = part_called(name)
     assert part is not None

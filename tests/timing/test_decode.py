@@ -74,19 +74,12 @@ def test_registers(text: str, name: str, condition: str, reads: str, writes: str
 @pytest.mark.parametrize(
     ("text", "transfers", "target"),
     [
-        ("ldr r0, [r1, #0]", 1, None),
-        ("ldrd r0, r1, [r2]", 2, None),
-        ("ldmia r0, {r1, r2, r3}", 3, None),
-        ("vpop {d8-d15}", 16, None),
-        ("vldr d0, [r0]", 2, None),
-        ("vldrw.u32 q0, [r0]", 4, None),
-        ("bne.n 1f4 <f+0x10>", 0, 0x1F4),
-        ("le lr, 38000064 <f>", 0, 0x38000064),
-        ("cbnz r0, 10 <f>", 0, 0x10),
-        ("bx lr", 0, None),
-        ("add r0, r1", 0, None),
+        ("ldr r0, [r1, #0]", 1, None), ("ldrd r0, r1, [r2]", 2, None), ("ldmia r0, {r1, r2, r3}", 3, None),
+        ("vpop {d8-d15}", 16, None), ("vldr d0, [r0]", 2, None), ("vldrw.u32 q0, [r0]", 4, None),
+        ("bne.n 1f4 <f+0x10>", 0, 0x1F4), ("le lr, 38000064 <f>", 0, 0x38000064), ("cbnz r0, 10 <f>", 0, 0x10),
+        ("bx lr", 0, None), ("add r0, r1", 0, None),
     ],
-)
+)  # fmt: skip
 def test_transfers_and_targets(text: str, transfers: int, target: int | None) -> None:
     mnemonic, _, operands = text.partition(" ")
     found = decoded(Instruction(0, mnemonic, operands, ""), 2)

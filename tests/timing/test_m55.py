@@ -99,28 +99,18 @@ def test_instructions_of_different_units_overlap(text: str, expected: list[int])
 @pytest.mark.parametrize(
     ("producer", "consumer", "expected"),
     [
-        ("vldrw.u32 q0, [r0]", "vmla.s32 q1, q0, r2", 1),
-        ("vmul.i32 q0, q1, q2", "vadd.i32 q3, q0, q4", 2),
-        ("vmul.i32 q0, q1, q2", "vstrw.32 q0, [r0]", 1),
-        ("vqrdmulh.s32 q0, q1, q2", "vrshl.s32 q0, q0, q3", 2),
-        ("vrshl.s32 q0, q0, q3", "vmax.s32 q0, q0, q1", 2),
-        ("vqmovnb.s32 q0, q1", "vstrw.32 q0, [r0]", 3),
-        ("vmaxv.s8 r0, q1", "add r1, r0, r2", 4),
-        ("vmov.i32 q0, #0", "vadd.i32 q1, q0, q2", 2),
-        ("vidup.u32 q0, r0, #1", "vldrw.u32 q1, [r1, q0]", 5),
-        ("vmladava.s8 r2, q0, q1", "add r3, r2, r4", 2),
-        ("ldr r0, [r1]", "add r2, r0, r3", 2),
-        ("mul r0, r1, r2", "add r3, r0, r4", 2),
-        ("add r0, r1, r2", "add r3, r0, r4", 1),
-        ("eor r1, r2, r3", "eor r4, r5, r1, ror #13", 2),
-        ("eor r1, r2, r3", "eor r4, r1, r5, ror #13", 1),
-        ("eor r1, r2, r3, ror #13", "eor r4, r1, r5", 1),
-        ("eor r1, r2, r3", "mov r4, r1, ror #13", 1),
-        ("ubfx r0, r1, #2, #3", "add r3, r0, r4", 1),
-        ("ldr r0, [r1]", "vdup.32 q0, r0", 2),
-        ("vfma.f32 s0, s1, s2", "vfma.f32 s0, s3, s4", 2),
+        ("vldrw.u32 q0, [r0]", "vmla.s32 q1, q0, r2", 1), ("vmul.i32 q0, q1, q2", "vadd.i32 q3, q0, q4", 2),
+        ("vmul.i32 q0, q1, q2", "vstrw.32 q0, [r0]", 1), ("vqrdmulh.s32 q0, q1, q2", "vrshl.s32 q0, q0, q3", 2),
+        ("vrshl.s32 q0, q0, q3", "vmax.s32 q0, q0, q1", 2), ("vqmovnb.s32 q0, q1", "vstrw.32 q0, [r0]", 3),
+        ("vmaxv.s8 r0, q1", "add r1, r0, r2", 4), ("vmov.i32 q0, #0", "vadd.i32 q1, q0, q2", 2),
+        ("vidup.u32 q0, r0, #1", "vldrw.u32 q1, [r1, q0]", 5), ("vmladava.s8 r2, q0, q1", "add r3, r2, r4", 2),
+        ("ldr r0, [r1]", "add r2, r0, r3", 2), ("mul r0, r1, r2", "add r3, r0, r4", 2),
+        ("add r0, r1, r2", "add r3, r0, r4", 1), ("eor r1, r2, r3", "eor r4, r5, r1, ror #13", 2),
+        ("eor r1, r2, r3", "eor r4, r1, r5, ror #13", 1), ("eor r1, r2, r3, ror #13", "eor r4, r1, r5", 1),
+        ("eor r1, r2, r3", "mov r4, r1, ror #13", 1), ("ubfx r0, r1, #2, #3", "add r3, r0, r4", 1),
+        ("ldr r0, [r1]", "vdup.32 q0, r0", 2), ("vfma.f32 s0, s1, s2", "vfma.f32 s0, s3, s4", 2),
     ],
-)
+)  # fmt: skip
 def test_results_are_used_after_the_latency_of_the_guide(producer: str, consumer: str, expected: int) -> None:
     assert distance(M55, producer, consumer) == expected
 

@@ -27,22 +27,14 @@ def test_booleans_must_be_equal() -> None:
 @pytest.mark.parametrize(
     ("expected", "got", "right"),
     [
-        ([100.0, 0.0], [100.0, 0.00099], True),
-        ([100.0, 0.0], [100.0, 0.00101], False),
-        ([-100.0, 1.0], [-100.0005, 1.0], True),
-        ([1e-30, 2e-30], [1e-30, 2.1e-30], False),
-        ([0.0, 0.0], [0.0, -0.0], True),
-        ([0.0, 0.0], [0.0, 1e-30], False),
-        ([NAN, 1.0], [NAN, 1.0], True),
-        ([NAN, 1.0], [0.0, 1.0], False),
-        ([1.0, 2.0], [NAN, 2.0], False),
-        ([INF, 1.0], [INF, 1.0], True),
-        ([INF, 1.0], [-INF, 1.0], False),
-        ([INF, 1.0], [INF, 2.0], False),
-        ([1.0, 2.0], [INF, 2.0], False),
+        ([100.0, 0.0], [100.0, 0.00099], True), ([100.0, 0.0], [100.0, 0.00101], False),
+        ([-100.0, 1.0], [-100.0005, 1.0], True), ([1e-30, 2e-30], [1e-30, 2.1e-30], False),
+        ([0.0, 0.0], [0.0, -0.0], True), ([0.0, 0.0], [0.0, 1e-30], False), ([NAN, 1.0], [NAN, 1.0], True),
+        ([NAN, 1.0], [0.0, 1.0], False), ([1.0, 2.0], [NAN, 2.0], False), ([INF, 1.0], [INF, 1.0], True),
+        ([INF, 1.0], [-INF, 1.0], False), ([INF, 1.0], [INF, 2.0], False), ([1.0, 2.0], [INF, 2.0], False),
         ([3e38, 1.0], [-3e38, 1.0], False),
     ],
-)
+)  # fmt: skip
 def test_floats_may_differ_by_a_fraction_of_the_largest(expected: list[float], got: list[float], right: bool) -> None:
     assert (difference(expected, got, "float32") == "None") == right
 

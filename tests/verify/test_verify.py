@@ -104,13 +104,9 @@ def test_floats_of_many_layers_have_a_larger_tolerance(workdir: Path) -> None:
             path = vectors(workdir, **({} if tolerance is None else {"tolerance": np.array(tolerance)}))
             found[name, tolerance] = verify_module(workdir / "tree", each, None, path, workdir / "host").passed
     assert found == {
-        ("one layer", None): False,
-        ("one layer", 2e-5): False,
-        ("one layer", 5e-5): True,
-        ("16 layers", None): True,
-        ("16 layers", 2e-5): False,
-        ("16 layers", 5e-5): True,
-    }
+        ("one layer", None): False, ("one layer", 2e-5): False, ("one layer", 5e-5): True, ("16 layers", None): True,
+        ("16 layers", 2e-5): False, ("16 layers", 5e-5): True,
+    }  # fmt: skip
     image = workdir / "host/build/verify.elf"
     assert verify_image(image, vectors(workdir), workdir / "alone").passed
     assert not verify_image(image, vectors(workdir, tolerance=np.array(2e-5)), workdir / "alone").passed

@@ -39,18 +39,12 @@ def network(operator: str, value: list[int], index: int = 1, **attributes: Any) 
 @pytest.mark.parametrize(
     ("operator", "value", "attributes"),
     [
-        ("Reshape", [4, -1], {}),
-        ("Reshape", [0, 12], {}),
-        ("Expand", [5, 1, 3, 1], {}),
-        ("Tile", [1, 2, 3], {}),
-        ("Unsqueeze", [0, 2], {}),
-        ("ReduceSum", [-1], {"keepdims": 1}),
-        ("ReduceMax", [0, 2], {"keepdims": 0}),
-        ("ReduceSum", [1], {"keepdims": 0}),
-        ("ReduceL2", [0, 1, 2], {"keepdims": 0}),
+        ("Reshape", [4, -1], {}), ("Reshape", [0, 12], {}), ("Expand", [5, 1, 3, 1], {}), ("Tile", [1, 2, 3], {}),
+        ("Unsqueeze", [0, 2], {}), ("ReduceSum", [-1], {"keepdims": 1}), ("ReduceMax", [0, 2], {"keepdims": 0}),
+        ("ReduceSum", [1], {"keepdims": 0}), ("ReduceL2", [0, 1, 2], {"keepdims": 0}),
         ("CenterCropPad", [5, 2], {"axes": [1, 2]}),
     ],
-)
+)  # fmt: skip
 def test_declared_shape_determines_the_parameter(operator: str, value: list[int], attributes: dict[str, Any]) -> None:
     data, feeds = network(operator, value, **attributes)
     graph = parse_onnx(data, "net", "net.onnx")

@@ -124,24 +124,11 @@ def test_quotients(source: Scale, divisor: Scale, target: Scale) -> None:
 
 
 UNARY: dict[str, dict[str, Any]] = {
-    "Relu": {},
-    "LeakyRelu": {"alpha": 0.1},
-    "Abs": {},
-    "GlobalAveragePool": {},
-    "GlobalMaxPool": {},
-    "MaxPool": {"kernel_shape": [2, 2]},
-    "ReduceMean": {"keepdims": 0},
-    "ReduceMax": {},
-    "ReduceMin": {},
-    "ReduceSum": {},
-    "Elu": {},
-    "HardSwish": {},
-    "Neg": {},
-    "Transpose": {"perm": [0, 3, 1, 2]},
-    "Flatten": {},
-    "DepthToSpace": {"blocksize": 2},
-    "SpaceToDepth": {"blocksize": 2},
-}
+    "Relu": {}, "LeakyRelu": {"alpha": 0.1}, "Abs": {}, "GlobalAveragePool": {}, "GlobalMaxPool": {},
+    "MaxPool": {"kernel_shape": [2, 2]}, "ReduceMean": {"keepdims": 0}, "ReduceMax": {}, "ReduceMin": {},
+    "ReduceSum": {}, "Elu": {}, "HardSwish": {}, "Neg": {}, "Transpose": {"perm": [0, 3, 1, 2]}, "Flatten": {},
+    "DepthToSpace": {"blocksize": 2}, "SpaceToDepth": {"blocksize": 2},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("operator", UNARY)

@@ -127,14 +127,9 @@ def test_failed_checks_show_their_first_problem() -> None:
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (0, "0"),
-        (999, "999"),
-        (1000, "1 k"),
-        (999_499, "999 k"),
-        (999_500, "1 M"),
-        (999_999, "1 M"),
+        (0, "0"), (999, "999"), (1000, "1 k"), (999_499, "999 k"), (999_500, "1 M"), (999_999, "1 M"),
         (4_711_000, "4.71 M"),
     ],
-)
+)  # fmt: skip
 def test_numbers_of_axes_have_three_digits(value: int, text: str) -> None:
     assert compact(value) == text
