@@ -19,7 +19,6 @@ from mlfbuild.library import (
     OPERATOR,
     ArchiveFile,
     CodegenFile,
-    DeviceContext,
     ExternalDependency,
     Library,
     Module,
@@ -163,13 +162,6 @@ def test_unpacked_tree_has_the_names_in_its_fragment() -> None:
 def test_extension_key_is_kept(library: Library, version: int) -> None:
     assert read(library, version) == convert(library, version)
     assert convert(read(library, version), 7) == library
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_contexts_are_kept(version: int) -> None:
-    (module,) = graph_library().modules
-    contexts = (DeviceContext("cpu"), DeviceContext("ethos-u", 1, "ethos-u", '{"macs": 128}', "ethos-u -mcpu=u55"))
-    assert read(Library((replace(module, contexts=contexts),)), version).modules[0].contexts == contexts
 
 
 def test_call_order_is_kept_without_tvm_key() -> None:
@@ -416,12 +408,3 @@ def test_readable_metadata_keeps_its_meaning_in_every_version(data: st.DataObjec
         except UsageError:
             continue
         assert read(converted, version) == converted
-
-
-def test_storage_of_aot_module_is_kept() -> None:
-    files = model_archive(1, "aot")
-    document = json.loads(files["metadata.json"])
-    document["memory"] = [{"storage_id": 0, "size_bytes": 4}]
-    library = read_files({**files, "metadata.json": json.dumps(document).encode()}, "old.tar")
-    for version in VERSIONS:
-        assert read(library, version).modules[0].storage == library.modules[0].storage != ()

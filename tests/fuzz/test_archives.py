@@ -18,7 +18,7 @@ from fuzz.seeds import sound_archives
 from support.examples import first_on_push
 from support.libraries import graph_library
 
-FEW = 150
+FEW = 80
 WORKERS = 2
 
 

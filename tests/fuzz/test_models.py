@@ -18,7 +18,7 @@ from mlfbuild.core.errors import InputFileError, UnsupportedModelError
 from support.examples import first_on_push
 from support.native import compile_bytes
 
-FEW = 200
+FEW = 100
 WORKERS = 2
 MEMORY = 1 << 20
 """KiB of memory that a damaged model may take in addition to the peak before."""
