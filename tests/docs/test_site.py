@@ -14,6 +14,7 @@ import pytest
 from selenium.webdriver.support.ui import WebDriverWait
 
 from support.browser import chromium_driver
+from support.examples import swept
 
 REPOSITORY = Path(__file__).parents[2]
 DOCS = REPOSITORY / "docs"
@@ -181,11 +182,11 @@ class Found:
 
 @pytest.fixture(scope="module")
 def searched(site: Path, tool: Callable[[str], str]) -> dict[str, Found]:
-    """Return the first result of each query, all from one session of Chromium that opens the site as files."""
+    """Return the first result of each query, on each push of a third, from one session of Chromium that opens files."""
     found = {}
     with chromium_driver(tool) as driver:
         wait = WebDriverWait(driver, 30)
-        for query in SEARCHES:
+        for query in [*SEARCHES][:: 1 if swept() else 3]:
             driver.get(f"{(site / 'search.html').as_uri()}?q={quote(query)}")
             excerpt = wait.until(lambda page: page.find_elements("css selector", ".search li p.context"))[0].text
             first = driver.find_element("css selector", ".search li > a").get_attribute("href") or ""
@@ -195,10 +196,10 @@ def searched(site: Path, tool: Callable[[str], str]) -> dict[str, Found]:
 
 
 def test_the_search_lists_the_right_page_first(searched: dict[str, Found]) -> None:
-    assert len(SEARCHES) >= 30
-    assert {query: found.page for query, found in searched.items()} == SEARCHES
+    assert len(SEARCHES) >= 30 and len(searched) >= 10
+    assert {query: found.page for query, found in searched.items()} == {query: SEARCHES[query] for query in searched}
 
 
 def test_results_have_excerpts_when_the_site_is_opened_as_files(searched: dict[str, Found]) -> None:
     assert [query for query, found in searched.items() if len(found.excerpt) < 40] == []
-    assert "flash" in searched["external flash"].excerpt.lower()
+    assert "board" in searched["own board"].excerpt.lower()
