@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from mlfbuild.core import MlfError
+from mlfbuild.project import ENGINES
 
 if TYPE_CHECKING:
     from mlfbuild.project import Project
@@ -164,7 +165,7 @@ _OPTIONS = {
     "summary_format": format_option("text", "json", "github", "markdown"),
     "frozen": _option("--frozen", is_flag=True, help="Fail if anything differs from mlfbuild.lock."),
     "offline": _option("--offline", is_flag=True, help="Do not access the network (builds never do)."),
-    "on": _option("--on", type=click.Choice(("here", "dask")), metavar="ENGINE", help="Compile here, or on dask."),
+    "on": _option("--on", type=click.Choice(ENGINES), metavar="ENGINE", help="Compile here, or on dask."),
     "no_wait": _option("--no-wait", is_flag=True, help="Fail if another build is using the build folder."),
     "verbose": _option("-v", "--verbose", is_flag=True, help="Print complete lists and what is up to date."),
     "quiet": _option("-q", "--quiet", is_flag=True, help="Print only errors and the requested result."),

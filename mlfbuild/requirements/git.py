@@ -29,6 +29,7 @@ from mlfbuild.core import (
     UsageError,
     disk_problem,
     find_tool,
+    git_environment,
     listed,
     make_folder,
     no_progress,
@@ -262,13 +263,8 @@ def _git(*words: str | Path, repository: Path | None = None, url: str = "") -> s
 
     Raises ``ToolNotFoundError``, ``StorageError`` for a full disk, and ``ProcessFailedError`` with the output.
     """
-    kept = (*_KEPT, *_CONFIGURATION) if url else _KEPT
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name.startswith(kept)
-    }
-    # No command may wait for a password, replacement refs would give other files for a commit, and disk_problem knows
-    # only English messages.
-    environment |= {"GIT_TERMINAL_PROMPT": "0", "GIT_NO_REPLACE_OBJECTS": "1", "LC_ALL": "C"}
+    # No command may wait for a password.
+    environment = git_environment((*_KEPT, *_CONFIGURATION) if url else _KEPT) | {"GIT_TERMINAL_PROMPT": "0"}
     if not url:
         environment |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
     place = [f"--git-dir={repository}"] if repository is not None else []
