@@ -154,11 +154,8 @@ def named_foreign(name: str) -> Mistake | None:
 
 def _saved_model(path: str) -> Mistake:
     target = shlex.quote(f"{path.rstrip('/')}.tflite")
-    return Mistake(
-        "saved-model-not-converted",
-        reason="the folder is a SavedModel of TensorFlow",
-        hint=f"convert it: `tflite_convert --saved_model_dir={shlex.quote(path)} --output_file={target}`",
-    )
+    hint = f"convert it: `tflite_convert --saved_model_dir={shlex.quote(path)} --output_file={target}`"
+    return Mistake("saved-model-not-converted", reason="the folder is a SavedModel of TensorFlow", hint=hint)
 
 
 def _keras(path: str) -> Mistake:
@@ -193,11 +190,8 @@ def _torch_program(path: str) -> Mistake:
         f"import torch; torch.onnx.export(torch.export.load({json.dumps(path)}), (), {_converted(path, '.onnx')}, "
         "external_data=False)"
     )
-    return Mistake(
-        "pytorch-program-not-converted",
-        reason="the file is an exported program of PyTorch",
-        hint=f"convert it: {_python(code)}",
-    )
+    reason = "the file is an exported program of PyTorch"
+    return Mistake("pytorch-program-not-converted", reason=reason, hint=f"convert it: {_python(code)}")
 
 
 def _pickle(path: str) -> Mistake:

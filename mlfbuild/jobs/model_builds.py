@@ -261,12 +261,9 @@ def unpack_job(job: CompileJob) -> UnpackResult:
     """
     library, archive_id = archives.open_archive_with_id(job.archive)
     if job.locked is not None and archive_id != job.locked:
-        raise CheckFailedError(
-            "archive-not-as-locked",
-            place=f"archive of {job.title}",
-            reason=f"the lock file has {job.locked[:_SHOWN]}, but this build made {archive_id[:_SHOWN]}",
-            hint="undo the change, or accept it with `mlfbuild lock`",
-        )
+        reason = f"the lock file has {job.locked[:_SHOWN]}, but this build made {archive_id[:_SHOWN]}"
+        hint = "undo the change, or accept it with `mlfbuild lock`"
+        raise CheckFailedError("archive-not-as-locked", place=f"archive of {job.title}", reason=reason, hint=hint)
     check_ram(job, library)
     check_device_objects(library, job.devices, str(job.archive))
     return trees.unpack(

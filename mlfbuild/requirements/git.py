@@ -158,12 +158,9 @@ def _record(url: str, version: str, cache: Cache) -> Path:
 
 
 def _mismatch(pin: GitPin, tree: str) -> InputFileError:
-    return InputFileError(
-        "commit-other-files",
-        place=f"commit {pin.commit}",
-        reason=f"its files have the hash {tree}, but {pin.tree} is locked",
-        hint="restore the lock file from version control, or run `mlfbuild lock`",
-    )
+    reason = f"its files have the hash {tree}, but {pin.tree} is locked"
+    hint = "restore the lock file from version control, or run `mlfbuild lock`"
+    return InputFileError("commit-other-files", place=f"commit {pin.commit}", reason=reason, hint=hint)
 
 
 def _commit_of(url: str, version: str) -> str:

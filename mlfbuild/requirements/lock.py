@@ -184,12 +184,9 @@ def check_replaceable(path: Path) -> None:
 
 
 def _of_a_later_version(path: Path, version: int) -> InputFileError:
-    return InputFileError(
-        "lock-of-later-version",
-        place=path,
-        reason=f"a later version of mlfbuild wrote the file (format {version}, this version reads {FORMAT_VERSION})",
-        hint="update mlfbuild, or delete the file and run `mlfbuild lock`",
-    )
+    reason = f"a later version of mlfbuild wrote the file (format {version}, this version reads {FORMAT_VERSION})"
+    hint = "update mlfbuild, or delete the file and run `mlfbuild lock`"
+    return InputFileError("lock-of-later-version", place=path, reason=reason, hint=hint)
 
 
 def _check_format(facts: Fields, path: Path) -> None:

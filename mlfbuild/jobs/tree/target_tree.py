@@ -302,12 +302,8 @@ def check_target_tree(
 def _check_names(models: Sequence[str], systems: Sequence[str]) -> None:
     for model in models:
         if model in _RESERVED:
-            raise UsageError(
-                "reserved-model-name",
-                place=f"model {model!r}",
-                reason=f"cannot have this name: {_RESERVED[model]}",
-                hint="choose another name",
-            )
+            reason = f"cannot have this name: {_RESERVED[model]}"
+            raise UsageError("reserved-model-name", place=f"model {model!r}", reason=reason, hint="choose another name")
     check_model_names(systems, models)
 
 
