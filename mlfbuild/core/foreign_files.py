@@ -167,22 +167,17 @@ def _keras(path: str) -> Mistake:
 
 
 def _torch(path: str) -> Mistake:
-    return Mistake(
-        "pytorch-model-not-converted",
-        reason="the file has weights of PyTorch, but no graph of the network",
-        hint="export the network in Python, with these weights and an example of its input: "
-        f"`torch.onnx.export(network.eval(), (example,), {_converted(path, '.onnx')}, external_data=False)`",
-    )
+    reason = "the file has weights of PyTorch, but no graph of the network"
+    code = f"torch.onnx.export(network.eval(), (example,), {_converted(path, '.onnx')}, external_data=False)"
+    hint = f"export the network in Python, with these weights and an example of its input: `{code}`"
+    return Mistake("pytorch-model-not-converted", reason=reason, hint=hint)
 
 
 def _torch_script(path: str) -> Mistake:
     source, target = json.dumps(path), _converted(path, ".onnx")
-    return Mistake(
-        "torchscript-not-converted",
-        reason="the file is a TorchScript program of PyTorch",
-        hint="export it in Python, with an example of its input: "
-        f"`torch.onnx.export(torch.jit.load({source}), (example,), {target}, dynamo=False)`",
-    )
+    code = f"torch.onnx.export(torch.jit.load({source}), (example,), {target}, dynamo=False)"
+    hint = f"export it in Python, with an example of its input: `{code}`"
+    return Mistake("torchscript-not-converted", reason="the file is a TorchScript program of PyTorch", hint=hint)
 
 
 def _torch_program(path: str) -> Mistake:
@@ -201,11 +196,8 @@ def _pickle(path: str) -> Mistake:
         'options={"zipmap": False} if hasattr(m, "predict_proba") else None), '
         f"{_converted(path, '.onnx')})"
     )
-    return Mistake(
-        "pickle-not-converted",
-        reason="the file is a pickle of Python, such as a scikit-learn model",
-        hint=f"convert it: {_python(code)}",
-    )
+    reason = "the file is a pickle of Python, such as a scikit-learn model"
+    return Mistake("pickle-not-converted", reason=reason, hint=f"convert it: {_python(code)}")
 
 
 def in_command(path: str) -> str:

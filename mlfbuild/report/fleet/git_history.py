@@ -85,12 +85,9 @@ def history(revisions: str, pattern: str) -> History:
     git = GitReader(Path.cwd(), "--git")
     shallow = git.is_shallow()
     if shallow is None:
-        raise InputFileError(
-            "not-a-git-repository",
-            place=git.folder,
-            reason="is not in a Git repository",
-            hint="name folders with reports instead of --git, or change to the repository with -C DIR",
-        )
+        reason = "is not in a Git repository"
+        hint = "name folders with reports instead of --git, or change to the repository with -C DIR"
+        raise InputFileError("not-a-git-repository", place=git.folder, reason=reason, hint=hint)
     # Three dots are another range of Git, which has no order.
     found = None if "..." in revisions else _RANGE.fullmatch(revisions)
     new = _commit(git, found["new"] if found else revisions, shallow=shallow)

@@ -239,6 +239,11 @@ def wrappers(folder: str, sources: Iterable[str], cxx: str, before: str = "") ->
     return found
 
 
+def cmake_packages(package: Package) -> list[str]:
+    """Return the places, for messages, of the libraries that are CMake packages: only CMake finds their targets."""
+    return [f"dependency {dependency.name!r}" for dependency in package.dependencies if dependency.package]
+
+
 def refuse_objects(system: str, model: ModelFiles) -> None:
     """Raise ``UnsupportedModelError`` if ``model`` has compiled objects.
 
