@@ -18,13 +18,11 @@ Unknown fields are skipped, as protobuf demands, except those of outputs that ar
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mlfbuild.core import sha256, varint
+from mlfbuild.core import SHA256, sha256, varint
 
-SHA256 = re.compile(r"[0-9a-f]{64}")
 EMPTY = sha256(b"")
 """Digest of the blob without content."""
 MAX_MESSAGE = 1 << 20

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from mlfbuild.cache.action_result import EMPTY, MAX_BLOBS, SHA256, ActionResult, OutputFile
+from mlfbuild.cache.action_result import EMPTY, MAX_BLOBS, ActionResult, OutputFile
 from mlfbuild.cache.local import LocalCache
 from mlfbuild.cache.settings import DISABLE_VARIABLE, TOKEN_VARIABLE, CacheSettings, remote_problem, results_folder
-from mlfbuild.core import StorageError, UsageError, sha256
+from mlfbuild.core import SHA256, StorageError, UsageError, sha256
 
 if TYPE_CHECKING:
     from mlfbuild.cache.remote import HttpCache

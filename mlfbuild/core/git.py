@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from mlfbuild.core.errors import ProcessFailedError
 from mlfbuild.core.processes import find_tool, running
 from mlfbuild.core.text import printable
 
+COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+"""The id of a commit: SHA-1, or SHA-256 in repositories of that kind."""
 UNSHALLOW = "fetch it with `git fetch --unshallow`"
 """The hint for a commit that a shallow clone lacks."""
 _KEPT = ("GIT_DIR", "GIT_WORK_TREE", "GIT_EXEC_PATH", "GIT_CONFIG", "GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY")

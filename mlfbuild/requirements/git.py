@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mlfbuild.core import (
+    COMMIT,
     InputFileError,
     NotFetchedError,
     OnProgress,
@@ -66,7 +67,6 @@ _OPTIONS = (
     "-c", "fetch.fsck.badTimezone=ignore", "-c", "fetch.fsck.missingSpaceBeforeDate=ignore",
 )  # fmt: skip
 """``fsckObjects`` refuses trees with names such as ``.git`` or ``..``; mistakes of old versions of Git are accepted."""
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.IGNORECASE)
 _ABBREVIATED = re.compile(r"[0-9a-f]{7,63}", re.IGNORECASE)
 _REF = re.compile(r"^([0-9a-f]{40}|[0-9a-f]{64})\t(HEAD|refs/\S+)$", re.MULTILINE)
 _SHOWN = 50
@@ -94,7 +94,7 @@ def fetch_version(url: str, version: str, cache: Cache, on_progress: OnProgress 
     if problem is not None:
         raise UsageError("git-address-invalid", place="git", reason=problem.reason, hint=problem.hint)
     # A full commit cannot move, so the server need not be asked what it is.
-    if _COMMIT.fullmatch(version):
+    if COMMIT.fullmatch(version.lower()):
         return _fetched(url, version.lower(), cache.written_hash(version.lower()), cache, on_progress)
     commit = _commit_of(url, version)
     found = _fetched(url, commit, cache.written_hash(commit), cache, on_progress)
@@ -148,8 +148,8 @@ def fetched_pin(url: str, version: str, cache: Cache) -> GitPin | None:
 
     A full commit stands for itself. The files are not hashed here, which ``git_root`` does.
     """
-    commit = version.lower() if _COMMIT.fullmatch(version) else cache.trusted_text(_record(url, version, cache))
-    tree = cache.written_hash(commit) if _COMMIT.fullmatch(commit) else ""
+    commit = version.lower() if COMMIT.fullmatch(version.lower()) else cache.trusted_text(_record(url, version, cache))
+    tree = cache.written_hash(commit) if COMMIT.fullmatch(commit) else ""
     return GitPin(commit, tree) if tree else None
 
 

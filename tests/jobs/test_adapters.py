@@ -12,7 +12,7 @@ import yaml
 
 from mlfbuild.archive import open_archive, read_archive
 from mlfbuild.core.errors import InputFileError, UnsupportedModelError, UsageError
-from mlfbuild.jobs.tree import ADAPTERS, check_target_tree, tree_damage, unpack, write_target_tree
+from mlfbuild.jobs.tree import ADAPTERS, TreeSettings, check_target_tree, tree_damage, unpack, write_target_tree
 from mlfbuild.jobs.tree.adapters import (
     ModelFiles,
     Package,
@@ -214,7 +214,7 @@ def test_library_properties_follow_the_specification_of_arduino(package: str) ->
 
 def assert_as_parts_say(library: Library, folder: Path) -> ModelFiles:
     """Unpack ``library`` and compare the files in its record with those of its modules."""
-    unpack(library, folder / "net", archive_id="ab", model="net")
+    unpack(library, folder / "net", archive_id="ab", settings=TreeSettings(model="net"))
     parts = parts_of(library, "net").modules
 
     def below(*paths: str) -> list[str]:

@@ -81,9 +81,9 @@ def make_nodes(
         making.add(index, graph.nodes[index], calls[index])
     return GraphProgram(
         name,
+        tuple(making.constants),
         graph,
         interface,
-        tuple(making.constants),
         storage,
         tuple(making.packed.values()),
         {making.param_name(at): values for at, values in enumerate(making.params)},

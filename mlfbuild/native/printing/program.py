@@ -56,9 +56,9 @@ class PrintedProgram:
     """What all forms of a lowered model have; constants have their names in C."""
 
     name: str
+    constants: tuple[Constant, ...]
     graph: Graph
     interface: Interface
-    constants: tuple[Constant, ...]
 
     @property
     def prefix(self) -> str:
@@ -150,7 +150,7 @@ def link_calls(
     functions, constants = tuple(linking.functions), tuple(linking.constants)
     classes = linking.classes
     return LinkedModel(
-        name, graph, interface, constants, plan, functions, steps, copies, resets, classes, trace, hook, form
+        name, constants, graph, interface, plan, functions, steps, copies, resets, classes, trace, hook, form
     )
 
 
