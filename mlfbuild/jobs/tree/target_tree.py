@@ -270,21 +270,16 @@ def _wanted(directory: Path, files: dict[str, bytes], old: Record | None) -> dic
 
 
 def check_target_tree(
-    directory: Path,
-    models: Sequence[str],
-    board: Board | None,
-    cpu: Cpu,
-    systems: Sequence[str] = (),
-    placed: Sequence[PlacedSection] = (),
-    *,
-    budgets: str = "",
+    directory: Path, models: Sequence[str], systems: Sequence[str], files: dict[str, bytes], *, budgeted: bool = False
 ) -> None:
-    """Raise the errors of ``write_target_tree`` about names and conflicting files, before models are unpacked."""
+    """Raise the errors of ``write_target_tree`` about names and conflicting files, before models are unpacked.
+
+    ``files`` are the ``target_files``.
+    """
     _check_names(models, systems)
-    files = target_files(models, board, cpu, systems, placed, budgets=budgets)
     # With names only: the content of package files depends on trees that do not exist yet.
     files = _wanted(directory, files, read_record(directory))
-    check_tree(directory, {**files, **dict.fromkeys(adapter_paths(systems, budgeted=bool(budgets)))})
+    check_tree(directory, {**files, **dict.fromkeys(adapter_paths(systems, budgeted=budgeted))})
 
 
 def _check_names(models: Sequence[str], systems: Sequence[str]) -> None:

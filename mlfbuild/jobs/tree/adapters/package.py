@@ -42,16 +42,22 @@ class HeaderFile:
 
 
 @dataclass(frozen=True)
-class ModelFiles:
-    """The files that a build uses of one model's tree; paths are relative to the folder of all trees."""
+class SourceFiles:
+    """What a build compiles of a model or a library; paths are relative to the folder of all trees."""
 
     name: str
     sources: tuple[str, ...]
-    """C and C++ sources, including graph and parameters of graph executors."""
-    objects: tuple[str, ...]
-    """Objects that were compiled when the archive was exported."""
+    """C and C++ sources, for models including graph and parameters of graph executors."""
     include_dirs: tuple[str, ...]
     """Include folders for the firmware."""
+
+
+@dataclass(frozen=True)
+class ModelFiles(SourceFiles):
+    """The files that a build uses of one model's tree."""
+
+    objects: tuple[str, ...]
+    """Objects that were compiled when the archive was exported."""
     private_include_dirs: tuple[str, ...]
     """Further include folders for the model's own sources."""
     needs: tuple[str, ...] = ()
@@ -106,12 +112,9 @@ class Package:
 
 
 @dataclass(frozen=True)
-class LibraryFiles:
-    """The files that a build uses of a required library; paths are relative to the folder of all trees."""
+class LibraryFiles(SourceFiles):
+    """The files that a build uses of a required library."""
 
-    name: str
-    sources: tuple[str, ...]
-    include_dirs: tuple[str, ...]
     own_options: tuple[str, ...]
     """Compiler options that the project file has for its sources."""
     public: bool
