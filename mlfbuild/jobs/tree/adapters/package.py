@@ -42,7 +42,7 @@ class HeaderFile:
 
 
 @dataclass(frozen=True)
-class SourceFiles:
+class CompiledFiles:
     """What a build compiles of a model or a library; paths are relative to the folder of all trees."""
 
     name: str
@@ -53,7 +53,7 @@ class SourceFiles:
 
 
 @dataclass(frozen=True)
-class ModelFiles(SourceFiles):
+class ModelFiles(CompiledFiles):
     """The files that a build uses of one model's tree."""
 
     objects: tuple[str, ...]
@@ -112,7 +112,7 @@ class Package:
 
 
 @dataclass(frozen=True)
-class LibraryFiles(SourceFiles):
+class LibraryFiles(CompiledFiles):
     """The files that a build uses of a required library."""
 
     own_options: tuple[str, ...]
