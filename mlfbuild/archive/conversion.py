@@ -88,12 +88,8 @@ def _check(library: Library, names: Mapping[str, str]) -> None:
             )
     for module in library.modules if names else ():
         if module.style == OPERATOR:
-            raise UsageError(
-                "operator-not-renamed",
-                place=f"module {module.name}",
-                reason="an operator cannot be renamed, because it is called by the name of its function",
-                hint="leave it out",
-            )
+            reason = "an operator cannot be renamed, because it is called by the name of its function"
+            raise UsageError("operator-not-renamed", place=f"module {module.name}", reason=reason, hint="leave it out")
         if any(file.path.suffix in OBJECT_SUFFIXES for file in all_files(module)):
             raise UsageError(
                 "objects-not-renamed",

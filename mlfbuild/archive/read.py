@@ -109,12 +109,8 @@ def _metadata_name(files: Mapping[str, Content], where: str) -> tuple[str, int |
             hint="check the path",
         )
     if len(names) > 1:
-        raise InputFileError(
-            "metadata-ambiguous",
-            place=where,
-            reason=f"has {' and '.join(names[:3])}",
-            hint="keep only the file that describes the archive",
-        )
+        hint = "keep only the file that describes the archive"
+        raise InputFileError("metadata-ambiguous", place=where, reason=f"has {' and '.join(names[:3])}", hint=hint)
     return names[0], sketched.get(names[0])
 
 
@@ -222,12 +218,8 @@ class _Archive:
         known = {place(form, name) for form in FORMATS.values() if self._alone or form.modules}
         others = {path for path in known if path in self.files}
         if len(others) > 1:
-            raise InputFileError(
-                "archive-file-ambiguous",
-                place=self._where,
-                reason=f"has {' and '.join(sorted(others))}, but not {own}, the path in version {self._form.version}",
-                hint="remove all but one",
-            )
+            reason = f"has {' and '.join(sorted(others))}, but not {own}, the path in version {self._form.version}"
+            raise InputFileError("archive-file-ambiguous", place=self._where, reason=reason, hint="remove all but one")
         return next(iter(others), None)
 
     def _take(self, path: str | None, default: bytes) -> Content:

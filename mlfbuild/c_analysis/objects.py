@@ -114,12 +114,8 @@ def opened_object(data: bytes, where: str) -> ELFFile:
     from elftools.elf.elffile import ELFFile
 
     if not data.startswith(b"\x7fELF"):
-        raise InputFileError(
-            "object-not-elf",
-            place=where,
-            reason="not an ELF object, so its symbols cannot be read",
-            hint="compile it for an ELF target",
-        )
+        reason = "not an ELF object, so its symbols cannot be read"
+        raise InputFileError("object-not-elf", place=where, reason=reason, hint="compile it for an ELF target")
     elf = ELFFile(io.BytesIO(data))
     if elf["e_type"] != "ET_REL":
         raise InputFileError(
@@ -155,12 +151,8 @@ def check_elf_image(data: bytes, where: object) -> None:
     Only the first bytes are read here: the file can still be damaged elsewhere.
     """
     if not data.startswith(b"\x7fELF"):
-        raise InputFileError(
-            "not-an-elf-image",
-            place=where,
-            reason="the file is not an ELF image",
-            hint="name the ELF file that the linker wrote, not a .bin or .hex file",
-        )
+        hint = "name the ELF file that the linker wrote, not a .bin or .hex file"
+        raise InputFileError("not-an-elf-image", place=where, reason="the file is not an ELF image", hint=hint)
 
 
 def lto_symbols(elf: ELFFile, data: bytes) -> Iterator[str]:

@@ -49,12 +49,8 @@ def renamed_object(data: bytes, names: Mapping[str, str], where: str) -> bytes:
     elf = opened_object(data, where)
     late = next((name for name in lto_symbols(elf, data) if name in names), None)
     if late is not None:
-        raise InputFileError(
-            "object-left-to-lto",
-            place=where,
-            reason=f"{late} cannot be renamed in an object of link-time optimisation",
-            hint="compile it without -flto",
-        )
+        reason = f"{late} cannot be renamed in an object of link-time optimisation"
+        raise InputFileError("object-left-to-lto", place=where, reason=reason, hint="compile it without -flto")
     try:
         return _renamed(elf, data, names)
     except (KeyError, AttributeError, struct.error) as error:  # pyelftools raises these for damage

@@ -18,13 +18,11 @@ Unknown fields are skipped, as protobuf demands, except those of outputs that ar
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mlfbuild.core import sha256
+from mlfbuild.core import SHA256, sha256, varint
 
-SHA256 = re.compile(r"[0-9a-f]{64}")
 EMPTY = sha256(b"")
 """Digest of the blob without content."""
 MAX_MESSAGE = 1 << 20
@@ -120,16 +118,8 @@ def _check_output(output: OutputFile) -> None:
 # Writing -------------------------------------------------------------------------------------------------------------
 
 
-def _varint(number: int) -> bytes:
-    found = bytearray()
-    while number > 0x7F:
-        found.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*found, number])
-
-
 def _message(field: int, content: bytes) -> bytes:
-    return _varint(field << 3 | 2) + _varint(len(content)) + content
+    return varint(field << 3 | 2) + varint(len(content)) + content
 
 
 def _text(field: int, text: str) -> bytes:
@@ -138,7 +128,7 @@ def _text(field: int, text: str) -> bytes:
 
 def _number(field: int, number: int) -> bytes:
     # The default value is not written.
-    return _varint(field << 3) + _varint(number) if number else b""
+    return varint(field << 3) + varint(number) if number else b""
 
 
 # Reading -------------------------------------------------------------------------------------------------------------
@@ -148,16 +138,16 @@ def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
     """Yield number and value of each field; raises ``ValueError`` if one goes beyond the end of ``data``."""
     at = 0
     while at < len(data):
-        tag, at = _read_varint(data, at)
+        tag, at = _readvarint(data, at)
         number, kind = tag >> 3, tag & 7
         if not number:
             raise ValueError("a field has the number 0")
         if kind == 0:
-            value, at = _read_varint(data, at)
+            value, at = _readvarint(data, at)
             yield number, value
             continue
         if kind == 2:
-            length, at = _read_varint(data, at)
+            length, at = _readvarint(data, at)
         elif kind in {1, 5}:
             length = 8 if kind == 1 else 4
         else:
@@ -168,7 +158,7 @@ def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
         at += length
 
 
-def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+def _readvarint(data: bytes, at: int) -> tuple[int, int]:
     number = 0
     for shift in range(0, 64, 7):
         if at >= len(data):

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from mlfbuild.cache.action_result import EMPTY, MAX_BLOBS, SHA256, ActionResult, OutputFile
+from mlfbuild.cache.action_result import EMPTY, MAX_BLOBS, ActionResult, OutputFile
 from mlfbuild.cache.local import LocalCache
 from mlfbuild.cache.settings import DISABLE_VARIABLE, TOKEN_VARIABLE, CacheSettings, remote_problem, results_folder
-from mlfbuild.core import StorageError, UsageError, sha256
+from mlfbuild.core import SHA256, StorageError, UsageError, sha256
 
 if TYPE_CHECKING:
     from mlfbuild.cache.remote import HttpCache
@@ -81,23 +81,6 @@ class ResultCache:
             self._local.store(key, result, outputs)
         if self._remote and all(self._remote.put_blob(file.sha256, outputs[file.path]) for file in files):
             self._remote.put_result(key, result)
-
-    def blob(self, digest: str) -> bytes | None:
-        """Return the content whose SHA-256 is ``digest``, or ``None`` if no cache has it."""
-        _check_digest(digest)
-        return self._found(digest)
-
-    def put_blob(self, content: bytes) -> str:
-        """Keep ``content``, and send it to the server if the settings say so; return its SHA-256.
-
-        It may be removed at any time, as any entry.
-        """
-        digest = sha256(content)
-        if self._local:
-            self._local.put_blob(digest, content)
-        if self._remote:
-            self._remote.put_blob(digest, content)
-        return digest
 
     def _found(self, digest: str, size: int | None = None) -> bytes | None:
         if digest == EMPTY:

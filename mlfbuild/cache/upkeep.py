@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from mlfbuild.cache.action_result import MAX_MESSAGE, SHA256, ActionResult
-from mlfbuild.core import StorageError, file_sha256, locked, make_folder, storage_error
+from mlfbuild.cache.action_result import MAX_MESSAGE, ActionResult
+from mlfbuild.core import SHA256, StorageError, file_sha256, locked, make_folder, storage_error
 
 _COUNTER = ".added"
 _HITS = ".hits"

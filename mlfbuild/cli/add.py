@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from mlfbuild.cli.options import SharedOptions, verb
+from mlfbuild.cli.options import FILE, SharedOptions, verb
 from mlfbuild.cli.output.printing import note, show, show_json
 from mlfbuild.cli.output.progress import showing_progress
 from mlfbuild.core.keys import size_text
 
 
 @verb("file", "target", "jobs", "format")
-@click.argument("source", metavar="MODEL", type=click.Path(path_type=Path))
+@click.argument("source", metavar="MODEL", type=FILE)
 @click.option("--name", metavar="NAME", help="Name in C; default: that of the file.")
 def add(options: SharedOptions, source: Path, name: str | None) -> None:
     """Add a model to the project file.

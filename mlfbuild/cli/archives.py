@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mlfbuild.cli.options import ARCHIVE, INPUTS, OUTPUT, PLACE, SharedOptions, format_option, timeout_option, verb
+from mlfbuild.cli.options import (
+    ARCHIVE,
+    FILE,
+    INPUTS,
+    OUTPUT,
+    PLACE,
+    SharedOptions,
+    format_option,
+    timeout_option,
+    verb,
+)
 from mlfbuild.cli.output.printing import FAILED, PASSED, note_unless_quiet, show, show_json, show_result
 from mlfbuild.cli.output.progress import working
 from mlfbuild.core import CheckFailedError, UsageError, counted, listed, printable
@@ -18,7 +28,6 @@ if TYPE_CHECKING:
     from mlfbuild.archive.repair import RepairedLibrary
     from mlfbuild.usecases import Conversion
 
-_FILE = click.Path(path_type=Path)
 _PARAMS_FORMS = ("params", "json", "bson")
 _SECONDS = 60.0
 
@@ -143,7 +152,7 @@ def _repair_lines(result: RepairedLibrary) -> Iterator[str]:
 
 
 @verb("format")
-@click.argument("archives", type=_FILE, nargs=-1, required=True)
+@click.argument("archives", type=FILE, nargs=-1, required=True)
 @OUTPUT
 def merge(options: SharedOptions, archives: tuple[Path, ...], output: Path) -> None:
     """Write several ARCHIVES as one.
@@ -161,7 +170,7 @@ def merge(options: SharedOptions, archives: tuple[Path, ...], output: Path) -> N
 @verb("model", "format")
 @ARCHIVE
 @click.option(
-    "-o", "output", type=_FILE, required=True, metavar="OUT", help="Output folder, or output archive of one module."
+    "-o", "output", type=FILE, required=True, metavar="OUT", help="Output folder, or output archive of one module."
 )
 def split(options: SharedOptions, archive: Path, output: Path) -> None:
     """Write each module of ARCHIVE as an archive.
@@ -178,8 +187,8 @@ def split(options: SharedOptions, archive: Path, output: Path) -> None:
 
 
 @verb("model", "format")
-@click.argument("first", type=_FILE)
-@click.argument("second", type=_FILE)
+@click.argument("first", type=FILE)
+@click.argument("second", type=FILE)
 @INPUTS
 @timeout_option()
 def compare(options: SharedOptions, first: Path, second: Path, inputs: Path | None, timeout: float | None) -> None:
@@ -235,7 +244,7 @@ def _compare_runs(options: SharedOptions, first: Path, second: Path, inputs: Pat
 
 @verb("format")
 @ARCHIVE
-@click.option("-o", "output", type=_FILE, required=True, metavar="DIR", help="Folder to unpack into.")
+@click.option("-o", "output", type=FILE, required=True, metavar="DIR", help="Folder to unpack into.")
 @PLACE
 @click.option("--optimize", type=click.Choice(LEVELS), default=DEFAULT_LEVEL, help="Optimisation level of its code.")
 def unpack(options: SharedOptions, archive: Path, output: Path, places: tuple[str, ...], optimize: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mlfbuild.cli.options import SharedOptions, verb
+from mlfbuild.cli.options import FILE, SharedOptions, verb
 from mlfbuild.cli.output.markdown import usage_markdown
 from mlfbuild.cli.output.printing import note, note_all, show, show_as_it_is, show_json, show_notes
 from mlfbuild.cli.output.progress import building
@@ -31,7 +31,7 @@ def _shard(_context: click.Context, _parameter: click.Parameter, value: str | No
 
 
 @verb("file", "target", "model", "jobs", "on", "frozen", "offline", "no_wait", "summary_format")
-@click.option("--tree", type=click.Path(path_type=Path), metavar="DIR", help="Write the trees of one target to DIR.")
+@click.option("--tree", type=FILE, metavar="DIR", help="Write the trees of one target to DIR.")
 @click.option("--with-verify", is_flag=True, help="With --tree: add test firmware of each model.")
 @click.option(
     "--for", "systems", multiple=True, metavar="SYSTEM", help="With --tree: make a package for SYSTEM; repeatable."

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mlfbuild.cli.options import SharedOptions, complete_board, complete_cpu, verb
+from mlfbuild.cli.options import FILE, SharedOptions, complete_board, complete_cpu, verb
 from mlfbuild.cli.output.hashes import bundle_json, bundle_rows
 from mlfbuild.cli.output.printing import note, show_result
 from mlfbuild.cli.output.progress import building, working
@@ -16,11 +16,9 @@ from mlfbuild.core import UsageError, text_table
 if TYPE_CHECKING:
     from mlfbuild.usecases import WrittenBundle
 
-_FILE = click.Path(path_type=Path)
-
 
 @verb("file", "one_target", "model", "jobs", "frozen", "offline", "no_wait", "format")
-@click.argument("archives", type=_FILE, nargs=-1, metavar="[ARCHIVE]...")
+@click.argument("archives", type=FILE, nargs=-1, metavar="[ARCHIVE]...")
 @click.option("--vectors", multiple=True, metavar="[MODULE=]FILE", help="With ARCHIVE: inputs and expected outputs.")
 @click.option(
     "--cpu",
@@ -30,8 +28,8 @@ _FILE = click.Path(path_type=Path)
 )
 @click.option("--board", metavar="NAME", help="With ARCHIVE: board that QEMU emulates.", shell_complete=complete_board)
 @click.option("--mcu", metavar="NAME", help="With ARCHIVE: microcontroller of the device.")
-@click.option("--elf", type=_FILE, metavar="FILE", help="Make the bundle for this image only.")
-@click.option("-o", "output", type=_FILE, required=True, metavar="OUT.mlfbundle", help="Bundle to write.")
+@click.option("--elf", type=FILE, metavar="FILE", help="Make the bundle for this image only.")
+@click.option("-o", "output", type=FILE, required=True, metavar="OUT.mlfbundle", help="Bundle to write.")
 def bundle(
     options: SharedOptions,
     archives: tuple[Path, ...],

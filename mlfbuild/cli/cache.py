@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mlfbuild.cli.options import SharedOptions, verb
+from mlfbuild.cli.options import FILE, SharedOptions, verb
 from mlfbuild.cli.output.printing import show, show_json
 from mlfbuild.core import CheckFailedError, counted, text_table
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @verb("format")
 @click.argument("action", type=click.Choice(["stats", "clear", "verify"]), metavar="stats|clear|verify")
-@click.option("--folder", type=click.Path(path_type=Path), metavar="DIR", help="Use the cache in this folder.")
+@click.option("--folder", type=FILE, metavar="DIR", help="Use the cache in this folder.")
 def cache(options: SharedOptions, action: str, folder: Path | None) -> None:
     """Show, empty or check the local cache of results.
 

@@ -8,18 +8,16 @@ from pathlib import Path
 
 import click
 
-from mlfbuild.cli.options import PLACE, SharedOptions, complete_cpu, verb
+from mlfbuild.cli.options import FILE, PLACE, SharedOptions, complete_cpu, verb
 from mlfbuild.cli.output.plain import duration
 from mlfbuild.cli.output.printing import note, show, show_json, show_notes
 from mlfbuild.cli.output.progress import working
 from mlfbuild.core import UsageError, shown
 from mlfbuild.library.keys import fact_name_problem, fact_problem
 
-_FILE = click.Path(path_type=Path)
-
 
 @verb("format")
-@click.argument("model", type=_FILE)
+@click.argument("model", type=FILE)
 @click.option(
     "--cpu",
     required=True,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mlfbuild.cli.options import SharedOptions, format_option, verb
+from mlfbuild.cli.options import FILE, SharedOptions, format_option, verb
 from mlfbuild.cli.output.printing import copy, note, show, show_as_it_is
 from mlfbuild.cli.output.progress import working
 from mlfbuild.core import UsageError, counted, listed
@@ -19,7 +19,6 @@ from mlfbuild.core import UsageError, counted, listed
 if TYPE_CHECKING:
     from mlfbuild.report.fleet import Fleet
 
-_FILE = click.Path(path_type=Path)
 _MOST_NOTES = 5
 
 
@@ -36,10 +35,10 @@ def _no_garbage_collection() -> Iterator[None]:
 @verb()
 @format_option("text", "json", "csv", "parquet", "markdown")
 @click.argument("action", type=click.Choice(["report"]), metavar="report")
-@click.argument("folders", type=_FILE, nargs=-1, metavar="[DIR]...")
+@click.argument("folders", type=FILE, nargs=-1, metavar="[DIR]...")
 @click.option("--git", "revisions", metavar="OLD..NEW", help="Read the reports that these commits have.")
 @click.option("--path", "pattern", metavar="GLOB", help="With --git: paths of reports, default **/*.json.")
-@click.option("-o", "outputs", type=_FILE, multiple=True, metavar="FILE", help="Write FILE (.html, .csv, ...).")
+@click.option("-o", "outputs", type=FILE, multiple=True, metavar="FILE", help="Write FILE (.html, .csv, ...).")
 def fleet(
     options: SharedOptions,
     action: str,  # noqa: ARG001 - the only one

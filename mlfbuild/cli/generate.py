@@ -7,20 +7,18 @@ from pathlib import Path
 import click
 
 from mlfbuild.cli.build import model_json
-from mlfbuild.cli.options import BUILD_DIR, SharedOptions, verb
+from mlfbuild.cli.options import BUILD_DIR, FILE, SharedOptions, verb
 from mlfbuild.cli.output.printing import note_unless_quiet, show, show_json
-
-_FILE = click.Path(path_type=Path)
 
 
 @verb("file", "one_target", "project_model", "frozen", "offline", "format")
 @BUILD_DIR
-@click.option("--stamp", type=_FILE, metavar="FILE", help="Write this empty file when done.")
-@click.option("--depfile", type=_FILE, metavar="FILE", help="Write a rule of Make for the stamp.")
+@click.option("--stamp", type=FILE, metavar="FILE", help="Write this empty file when done.")
+@click.option("--depfile", type=FILE, metavar="FILE", help="Write a rule of Make for the stamp.")
 @click.option(
     "--depends", type=click.Choice(["model", "tree"]), default="model", help="What the rule lists; default model."
 )
-@click.option("--tree-stamp", type=_FILE, metavar="FILE", help="Stamp of the step that checks the tree.")
+@click.option("--tree-stamp", type=FILE, metavar="FILE", help="Stamp of the step that checks the tree.")
 def generate(
     options: SharedOptions,
     build_dir: Path | None,

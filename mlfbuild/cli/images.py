@@ -6,16 +6,14 @@ from pathlib import Path
 
 import click
 
-from mlfbuild.cli.options import SharedOptions, verb
+from mlfbuild.cli.options import FILE, SharedOptions, verb
 from mlfbuild.cli.output.printing import show, show_json, show_result
-
-_FILE = click.Path(path_type=Path)
 
 
 @verb("format")
-@click.argument("elf", type=_FILE)
+@click.argument("elf", type=FILE)
 @click.option("--section", default=".mlf_params", metavar="NAME", help="Section to write, default .mlf_params.")
-@click.option("-o", "output", type=_FILE, required=True, metavar="OUT.bin", help="File to write.")
+@click.option("-o", "output", type=FILE, required=True, metavar="OUT.bin", help="File to write.")
 def params(options: SharedOptions, elf: Path, section: str, output: Path) -> None:
     """Write the constants of the image ELF to a file.
 
@@ -31,9 +29,9 @@ def params(options: SharedOptions, elf: Path, section: str, output: Path) -> Non
 
 @verb("format")
 @click.argument("libraries", nargs=-1, metavar="[MODEL=]LIBRARY...")
-@click.option("--list", "listing", type=_FILE, metavar="FILE", help="Read more libraries, one on each line.")
+@click.option("--list", "listing", type=FILE, metavar="FILE", help="Read more libraries, one on each line.")
 @click.option("--image", default="image", metavar="NAME", help="Name of the linked image in messages.")
-@click.option("--stamp", type=_FILE, metavar="FILE", help="Write this empty file if there are none.")
+@click.option("--stamp", type=FILE, metavar="FILE", help="Write this empty file if there are none.")
 def clashes(
     options: SharedOptions, libraries: tuple[str, ...], listing: Path | None, image: str, stamp: Path | None
 ) -> None:

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mlfbuild.cli.options import SharedOptions, complete_board, complete_cpu, verb
+from mlfbuild.cli.options import FILE, SharedOptions, complete_board, complete_cpu, verb
 from mlfbuild.cli.output.printing import show, show_json
 from mlfbuild.core import UsageError, text_table
 
 if TYPE_CHECKING:
     from mlfbuild.usecases.init import InitReport
 
-_FILE = click.Path(path_type=Path)
 _PURPOSE = {
     "flash": "write to your board",
     "lock": "get the libraries that its code needs",
@@ -38,12 +37,12 @@ next, in SConstruct:
 
 
 @verb("format")
-@click.argument("folder", metavar="[DIR]", type=_FILE, default=".")
+@click.argument("folder", metavar="[DIR]", type=FILE, default=".")
 @click.option("--template", metavar="NAME", help="scons (default), cmake, bare-metal, project-api, DIR, URL.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Value of a variable of the template.")
-@click.option("--model", "source", type=_FILE, metavar="FILE", help="Model file to start with.")
-@click.option("--archive", type=_FILE, metavar="FILE", help="Archive to start with.")
-@click.option("--vectors", type=_FILE, metavar="FILE", help="Inputs and expected outputs of the model.")
+@click.option("--model", "source", type=FILE, metavar="FILE", help="Model file to start with.")
+@click.option("--archive", type=FILE, metavar="FILE", help="Archive to start with.")
+@click.option("--vectors", type=FILE, metavar="FILE", help="Inputs and expected outputs of the model.")
 @click.option(
     "--board", "boards", multiple=True, metavar="NAME", help="Emulated board (mps2-an386), or yours; repeatable.",
     shell_complete=complete_board,

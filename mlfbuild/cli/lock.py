@@ -58,12 +58,7 @@ def _write(options: SharedOptions) -> None:
     project = load(options.file)
     with building(options, project) as progress:
         locked = lock_project(
-            project,
-            options.target,
-            options.model,
-            offline=options.offline,
-            jobs=options.jobs,
-            progress=progress,
+            project, options.target, options.model, offline=options.offline, jobs=options.jobs, progress=progress
         )
     note_all(options, locked.notes)
     value = {"lock": locked.path, "written": locked.written, "changes": locked.changes}

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from mlfbuild.core import MlfError
+from mlfbuild.project import ENGINES
 
 if TYPE_CHECKING:
     from mlfbuild.project import Project
@@ -26,7 +27,7 @@ Completer = Callable[[click.Context, click.Parameter, str], list[str]]
 COMPLETION_VARIABLE = "_MLFBUILD_COMPLETE"
 """Environment variable in which a shell passes its name and asks for completions."""
 _PROJECT_FILE = "mlfbuild.yml"
-_FILE = click.Path(path_type=Path)
+FILE = click.Path(path_type=Path)
 
 
 @dataclass
@@ -151,9 +152,7 @@ _DIRECTORY = _option(
     "-C", "directory", metavar="DIR", is_eager=True, callback=_change_folder, help="Change to DIR first."
 )
 _OPTIONS = {
-    "file": _option(
-        "-f", "--file", type=_FILE, metavar="FILE", help="Project file; default: the nearest mlfbuild.yml."
-    ),
+    "file": _option("-f", "--file", type=FILE, metavar="FILE", help="Project file; default: the nearest mlfbuild.yml."),
     "target": _names("--target", "Use only this target; repeatable.", _complete_names("targets")),
     "one_target": _names("--target", "Target of the project file.", _complete_names("targets")),
     "model": _names("--model", "Use only this model; repeatable.", _complete_names("models")),
@@ -164,7 +163,7 @@ _OPTIONS = {
     "summary_format": format_option("text", "json", "github", "markdown"),
     "frozen": _option("--frozen", is_flag=True, help="Fail if anything differs from mlfbuild.lock."),
     "offline": _option("--offline", is_flag=True, help="Do not access the network (builds never do)."),
-    "on": _option("--on", type=click.Choice(("here", "dask")), metavar="ENGINE", help="Compile here, or on dask."),
+    "on": _option("--on", type=click.Choice(ENGINES), metavar="ENGINE", help="Compile here, or on dask."),
     "no_wait": _option("--no-wait", is_flag=True, help="Fail if another build is using the build folder."),
     "verbose": _option("-v", "--verbose", is_flag=True, help="Print complete lists and what is up to date."),
     "quiet": _option("-q", "--quiet", is_flag=True, help="Print only errors and the requested result."),
@@ -229,19 +228,19 @@ def verb(*names: str) -> Callable[[Callable[..., None]], Verb]:
 
 # Options of several verbs --------------------------------------------------------------------------------------------
 
-ARCHIVE = click.argument("archive", type=_FILE)
-OUTPUT = click.option("-o", "output", type=_FILE, required=True, metavar="OUT.tar", help="Archive to write.")
-BUILD_DIR = click.option("--build-dir", type=_FILE, metavar="DIR", help="Build folder, default build.")
+ARCHIVE = click.argument("archive", type=FILE)
+OUTPUT = click.option("-o", "output", type=FILE, required=True, metavar="OUT.tar", help="Archive to write.")
+BUILD_DIR = click.option("--build-dir", type=FILE, metavar="DIR", help="Build folder, default build.")
 PLACE = click.option(
     "--place", "places", multiple=True, metavar="CLASS=SECTION", help="Put params, workspace, ... into a section."
 )
 
 
-INPUTS = click.option("--inputs", type=_FILE, metavar="X.npz", help="Arrays in0.. or NAME; first axis: cases.")
-elf_option = click.option("--elf", type=_FILE, metavar="FILE", help="Use this image; nothing is built.")
+INPUTS = click.option("--inputs", type=FILE, metavar="X.npz", help="Arrays in0.. or NAME; first axis: cases.")
+elf_option = click.option("--elf", type=FILE, metavar="FILE", help="Use this image; nothing is built.")
 """An image instead of a firmware of the project."""
 
-bundle_option = click.option("--bundle", type=_FILE, metavar="FILE", help="Use this bundle; no project needed.")
+bundle_option = click.option("--bundle", type=FILE, metavar="FILE", help="Use this bundle; no project needed.")
 runner_option = click.option(
     "--runner", multiple=True, metavar="KEY=VALUE", help="With --bundle: key of a runner; repeatable."
 )

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from mlfbuild.cli.options import SharedOptions, verb
+from mlfbuild.cli.options import FILE, SharedOptions, verb
 from mlfbuild.cli.output.printing import show_result
 from mlfbuild.core import UsageError
 
 
 @verb("format")
-@click.argument("folder", metavar="[DIR]", type=click.Path(path_type=Path), default=".")
+@click.argument("folder", metavar="[DIR]", type=FILE, default=".")
 @click.option("--read-fd", type=click.IntRange(0), metavar="N", help="Read requests from this pipe.")
 @click.option("--write-fd", type=click.IntRange(0), metavar="N", help="Write replies to this pipe.")
 @click.option("--debug", is_flag=True, help="Log every request and reply to stderr.")

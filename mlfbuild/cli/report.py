@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mlfbuild.cli.options import SharedOptions, verb
+from mlfbuild.cli.options import FILE, SharedOptions, verb
 from mlfbuild.cli.output.printing import note, note_all, report_error, show, show_as_it_is, show_json
 from mlfbuild.cli.output.progress import building
 from mlfbuild.core import LinkFaultsError, UsageError
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from mlfbuild.report import ReportDocument
     from mlfbuild.usecases import LinkReport, ProjectReport
 
-_FILE = click.Path(path_type=Path)
 _ONLY_OF_PROJECTS = {
     "--update-baseline": "a baseline has the images of a project",
     "--profile": "models run with the inputs and boards of a project",
@@ -27,14 +26,14 @@ _ONLY_OF_PROJECTS = {
 
 
 @verb("file", "target", "model", "jobs", "on", "frozen", "offline", "no_wait", "summary_format")
-@click.option("--elf", type=_FILE, metavar="FILE", help="Report this image; no project needed.")
-@click.option("--map", "linker_map", type=_FILE, metavar="FILE", help="With --elf: its map, default <elf>.map.")
+@click.option("--elf", type=FILE, metavar="FILE", help="Report this image; no project needed.")
+@click.option("--map", "linker_map", type=FILE, metavar="FILE", help="With --elf: its map, default <elf>.map.")
 @click.option("--fail-over-budget", "check", is_flag=True, help="With --elf: exit with 1 if it is over a budget.")
-@click.option("--budgets", type=_FILE, metavar="FILE", help="Compare with this budgets.json, not the project file.")
+@click.option("--budgets", type=FILE, metavar="FILE", help="Compare with this budgets.json, not the project file.")
 @click.option("--firmware", metavar="NAME", help="The firmware that the image is; default: its name.")
-@click.option("--from", "saved", type=_FILE, metavar="FILE.json", help="Show this saved report; build nothing.")
-@click.option("--compare", "old", type=_FILE, metavar="OLD.json", help="Show what changed since this report.")
-@click.option("-o", "outputs", type=_FILE, multiple=True, metavar="FILE", help="Also write FILE (.txt, .json, .html).")
+@click.option("--from", "saved", type=FILE, metavar="FILE.json", help="Show this saved report; build nothing.")
+@click.option("--compare", "old", type=FILE, metavar="OLD.json", help="Show what changed since this report.")
+@click.option("-o", "outputs", type=FILE, multiple=True, metavar="FILE", help="Also write FILE (.txt, .json, .html).")
 @click.option("--update-baseline", "update", is_flag=True, help="Accept the sizes: write the budget-file.")
 @click.option("--operators", is_flag=True, help="Also list the operators and peak RAM of each model.")
 @click.option("--profile", is_flag=True, help="Also count instructions and model cycles of each model.")

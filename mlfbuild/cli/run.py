@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mlfbuild.cli.options import ARCHIVE, INPUTS, SharedOptions, complete_board, timeout_option, verb
+from mlfbuild.cli.options import ARCHIVE, FILE, INPUTS, SharedOptions, complete_board, timeout_option, verb
 from mlfbuild.cli.output.printing import show, show_json, show_notes
 from mlfbuild.cli.output.progress import working
 from mlfbuild.core import InputFileError, ProjectFileError, UsageError, counted, printable
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from mlfbuild.usecases import ArchiveRun, RunInputs
 
 _NO_SHAPE = "the shape is unknown, because neither metadata, graph, C code nor Relay text of the archive states it"
-_FILE = click.Path(path_type=Path)
 
 
 @verb("file", "one_target", "one_model", "format")
@@ -25,7 +24,7 @@ _FILE = click.Path(path_type=Path)
 @INPUTS
 @click.option("--random", is_flag=True, help="Without --inputs: random numbers instead of zeros.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), metavar="N", help="Seed of the random numbers; default 0.")
-@click.option("-o", "output", type=_FILE, metavar="Y.npz", help="Outputs to write by tensor name; default: show them.")
+@click.option("-o", "output", type=FILE, metavar="Y.npz", help="Outputs to write by tensor name; default: show them.")
 @click.option(
     "--board", metavar="BOARD", help="Emulated board such as mps2-an386; default here.", shell_complete=complete_board
 )

@@ -6,17 +6,16 @@ from pathlib import Path
 
 import click
 
-from mlfbuild.cli.options import BUILD_DIR, SharedOptions, verb
+from mlfbuild.cli.options import BUILD_DIR, FILE, SharedOptions, verb
 from mlfbuild.cli.output.printing import note, show, show_as_it_is, show_json
 
-_PATH = click.Path(path_type=Path)
 _FORMS = click.Choice(["cyclonedx", "spdx", "spdx-tag-value"])
 
 
 @verb("file", "target", "model", "format")
-@click.option("-o", "outputs", type=_PATH, multiple=True, metavar="FILE", help="Write CycloneDX or SPDX to FILE.")
+@click.option("-o", "outputs", type=FILE, multiple=True, metavar="FILE", help="Write CycloneDX or SPDX to FILE.")
 @click.option("--as", "form", type=_FORMS, metavar="FORM", help="cyclonedx, spdx or spdx-tag-value.")
-@click.option("--elf", "elfs", type=_PATH, multiple=True, metavar="FILE", help="Image that another build linked.")
+@click.option("--elf", "elfs", type=FILE, multiple=True, metavar="FILE", help="Image that another build linked.")
 @click.option("--name", default="", metavar="NAME", help="Name of the product, default its firmware's.")
 @click.option("--release", default="", metavar="VERSION", help="Version of the product, default the project file's.")
 @click.option("--supplier", default="", metavar="NAME", help="Organisation that supplies the product.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mlfbuild.cli.options import SharedOptions, verb
+from mlfbuild.cli.options import FILE, SharedOptions, verb
 from mlfbuild.cli.output.printing import note_all, show_result
 from mlfbuild.cli.output.progress import building
 from mlfbuild.core import change_text, counted, printable, text_table
@@ -17,13 +17,11 @@ from mlfbuild.core import change_text, counted, printable, text_table
 if TYPE_CHECKING:
     from mlfbuild.usecases import ModelUpdate, OutputDifference, UpdatedFigure
 
-_FILE = click.Path(path_type=Path)
-
 
 @verb("file", "target", "jobs", "offline", "no_wait", "format")
 @click.argument("name", metavar="MODEL")
-@click.argument("new", metavar="FILE", type=_FILE)
-@click.option("--vectors", type=_FILE, metavar="FILE.npz", help="Inputs and outputs of the new version.")
+@click.argument("new", metavar="FILE", type=FILE)
+@click.option("--vectors", type=FILE, metavar="FILE.npz", help="Inputs and outputs of the new version.")
 @click.option("--check", is_flag=True, help="Only compare; write nothing.")
 @click.option("--accept", is_flag=True, help="Replace the file even if the interface differs.")
 def update(options: SharedOptions, name: str, new: Path, vectors: Path | None, check: bool, accept: bool) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from mlfbuild.cli.options import SharedOptions, verb
+from mlfbuild.cli.options import FILE, SharedOptions, verb
 from mlfbuild.cli.output.printing import note_all, show_result
 from mlfbuild.cli.output.progress import working
 from mlfbuild.core import UsageError, counted
@@ -17,9 +17,7 @@ from mlfbuild.core import UsageError, counted
 @click.argument("name", metavar="MODEL")
 @click.option("--cases", type=click.IntRange(1, 100_000), metavar="N", help="Number of random cases.  [default: 8]")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), metavar="N", help="Seed of the random inputs.  [default: 0]")
-@click.option(
-    "--from", "inputs", type=click.Path(path_type=Path), metavar="FILE.npz", help="Inputs of the cases: your own data."
-)
+@click.option("--from", "inputs", type=FILE, metavar="FILE.npz", help="Inputs of the cases: your own data.")
 @click.option("--self", "own", is_flag=True, help="Compute with mlfbuild's own reference.")
 def vectors(
     options: SharedOptions, name: str, cases: int | None, seed: int | None, inputs: Path | None, own: bool

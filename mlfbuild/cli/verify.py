@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mlfbuild.cli.options import SharedOptions, bundle_option, complete_board, runner_option, timeout_option, verb
+from mlfbuild.cli.options import FILE, SharedOptions, bundle_option, complete_board, runner_option, timeout_option, verb
 from mlfbuild.cli.output.ci_formats import JUnitCase, write_junit
 from mlfbuild.cli.output.hashes import hashes_json, shown_image
 from mlfbuild.cli.output.markdown import verify_markdown
@@ -23,26 +23,23 @@ if TYPE_CHECKING:
     from mlfbuild.usecases import LeftOut, VerifyJob, VerifyResult
     from mlfbuild.verify import VerifyReport
 
-_FILE = click.Path(path_type=Path)
 _FOR_PEOPLE = {"text", "github"}
 """Forms in which each result is printed as text."""
 
 
 @verb("file", "target", "model", "jobs", "on", "frozen", "offline", "no_wait", "summary_format")
-@click.option("--elf", type=_FILE, metavar="FILE", help="Check this test firmware; no project needed.")
-@click.option("--vectors", type=_FILE, metavar="FILE", help="With --elf: inputs and expected outputs.")
+@click.option("--elf", type=FILE, metavar="FILE", help="Check this test firmware; no project needed.")
+@click.option("--vectors", type=FILE, metavar="FILE", help="With --elf: inputs and expected outputs.")
 @click.option(
     "--board", metavar="NAME", help="With --elf or --bundle: the board to use.", shell_complete=complete_board
 )
-@click.option(
-    "--in", "image", type=_FILE, metavar="FILE", help="Check the models in this firmware image on the device."
-)
+@click.option("--in", "image", type=FILE, metavar="FILE", help="Check the models in this firmware image on the device.")
 @click.option("--no-flash", is_flag=True, help="With --in: the device holds the image already.")
 @click.option("--emulator", is_flag=True, help="Use the boards of targets instead of their devices.")
 @bundle_option
 @runner_option
 @timeout_option(usual=120)
-@click.option("--junit", type=_FILE, metavar="FILE", help="Also write the results as JUnit XML.")
+@click.option("--junit", type=FILE, metavar="FILE", help="Also write the results as JUnit XML.")
 def verify(
     options: SharedOptions,
     elf: Path | None,

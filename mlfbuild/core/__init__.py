@@ -3,10 +3,12 @@
 ``errors`` has one class for each exit code, and ``mistakes`` reasons to refuse a value whose place is not known yet.
 ``files`` reads and writes files as a whole and lets one process at a time write, and ``foreign_files`` recognises
 models that mlfbuild does not read; ``patterns`` finds files by ``*``. ``processes`` finds and runs programs,
-``keeper`` ends them if this process is killed, and ``system_packages`` has the commands that install them; ``extras``
-are the Python packages that only some projects need. ``text`` puts untrusted names on one printable line, ``table``
-lays out columns, and ``c_words`` are reserved in C. ``keys`` declares the keys of files, ``package`` reads and hashes
-mlfbuild's own files, and ``lazy`` makes the faces of rooms, and imports large libraries when they are first used.
+``keeper`` ends them if this process is killed, and ``system_packages`` has the commands that install them; ``git``
+reads repositories, ``threads`` does work beside other work, and ``extras`` are the Python packages that only some
+projects need. ``text`` puts untrusted names on one printable line, ``table`` lays out columns, ``c_words`` are reserved
+in C, and ``protobuf`` writes integers of binary files. ``keys`` declares the keys of files, ``package`` reads and
+hashes mlfbuild's own files, and ``lazy`` makes the faces of rooms, and imports large libraries when they are first
+used.
 
 The room reads no models, targets or archives, and imports no other room.
 """
@@ -27,11 +29,12 @@ if TYPE_CHECKING:
     )
     from mlfbuild.core.extras import require_extra
     from mlfbuild.core.files import (
-        LFS_HINT, abandoned, cache_folder, file_sha256, holds, is_ancestor, is_lfs_pointer, locked, make_folder,
+        LFS_HINT, SHA256, abandoned, cache_folder, file_sha256, holds, is_ancestor, is_lfs_pointer, locked, make_folder,
         make_once, open_binary, read_bytes, real_place, sha256, storage_error, trusted_owners, write_atomic,
         write_if_changed,
     )
     from mlfbuild.core.foreign_files import better_error, in_command, named_foreign, recognised
+    from mlfbuild.core.git import COMMIT, UNSHALLOW, GitReader, git_environment
     from mlfbuild.core.keeper import kept
     from mlfbuild.core.markdown import markdown_block, markdown_code, markdown_table
     from mlfbuild.core.mistakes import Mistake, suggestion, unknown
@@ -41,10 +44,12 @@ if TYPE_CHECKING:
         LOOK, RUN_BY_HAND, STOP_SIGNALS, OnProgress, disk_problem, end_group, find_tool, no_progress, pipe_of, run,
         run_ninja, running, signals_masked, stops_held, tool_variable, writing_to,
     )
+    from mlfbuild.core.protobuf import varint
     from mlfbuild.core.system_packages import HOST_COMPILER, how_to_install
     from mlfbuild.core.table import text_table
     from mlfbuild.core.templates import text_templates
     from mlfbuild.core.text import change_text, counted, in_quotes, listed, printable, quoted, shown, terminal_text
     from mlfbuild.core.text_cache import cached_text
+    from mlfbuild.core.threads import every, in_thread
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -27,6 +27,8 @@ from typing import BinaryIO
 
 from mlfbuild.core.errors import InputFileError, StorageError
 
+SHA256 = re.compile(r"[0-9a-f]{64}")
+"""The text of a digest."""
 _DEVICES = Path("/dev")
 _RANDOM_BYTES = 6
 """Random part of the name of a temporary file."""

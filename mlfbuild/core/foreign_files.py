@@ -154,11 +154,8 @@ def named_foreign(name: str) -> Mistake | None:
 
 def _saved_model(path: str) -> Mistake:
     target = shlex.quote(f"{path.rstrip('/')}.tflite")
-    return Mistake(
-        "saved-model-not-converted",
-        reason="the folder is a SavedModel of TensorFlow",
-        hint=f"convert it: `tflite_convert --saved_model_dir={shlex.quote(path)} --output_file={target}`",
-    )
+    hint = f"convert it: `tflite_convert --saved_model_dir={shlex.quote(path)} --output_file={target}`"
+    return Mistake("saved-model-not-converted", reason="the folder is a SavedModel of TensorFlow", hint=hint)
 
 
 def _keras(path: str) -> Mistake:
@@ -170,22 +167,17 @@ def _keras(path: str) -> Mistake:
 
 
 def _torch(path: str) -> Mistake:
-    return Mistake(
-        "pytorch-model-not-converted",
-        reason="the file has weights of PyTorch, but no graph of the network",
-        hint="export the network in Python, with these weights and an example of its input: "
-        f"`torch.onnx.export(network.eval(), (example,), {_converted(path, '.onnx')}, external_data=False)`",
-    )
+    reason = "the file has weights of PyTorch, but no graph of the network"
+    code = f"torch.onnx.export(network.eval(), (example,), {_converted(path, '.onnx')}, external_data=False)"
+    hint = f"export the network in Python, with these weights and an example of its input: `{code}`"
+    return Mistake("pytorch-model-not-converted", reason=reason, hint=hint)
 
 
 def _torch_script(path: str) -> Mistake:
     source, target = json.dumps(path), _converted(path, ".onnx")
-    return Mistake(
-        "torchscript-not-converted",
-        reason="the file is a TorchScript program of PyTorch",
-        hint="export it in Python, with an example of its input: "
-        f"`torch.onnx.export(torch.jit.load({source}), (example,), {target}, dynamo=False)`",
-    )
+    code = f"torch.onnx.export(torch.jit.load({source}), (example,), {target}, dynamo=False)"
+    hint = f"export it in Python, with an example of its input: `{code}`"
+    return Mistake("torchscript-not-converted", reason="the file is a TorchScript program of PyTorch", hint=hint)
 
 
 def _torch_program(path: str) -> Mistake:
@@ -193,11 +185,8 @@ def _torch_program(path: str) -> Mistake:
         f"import torch; torch.onnx.export(torch.export.load({json.dumps(path)}), (), {_converted(path, '.onnx')}, "
         "external_data=False)"
     )
-    return Mistake(
-        "pytorch-program-not-converted",
-        reason="the file is an exported program of PyTorch",
-        hint=f"convert it: {_python(code)}",
-    )
+    reason = "the file is an exported program of PyTorch"
+    return Mistake("pytorch-program-not-converted", reason=reason, hint=f"convert it: {_python(code)}")
 
 
 def _pickle(path: str) -> Mistake:
@@ -207,11 +196,8 @@ def _pickle(path: str) -> Mistake:
         'options={"zipmap": False} if hasattr(m, "predict_proba") else None), '
         f"{_converted(path, '.onnx')})"
     )
-    return Mistake(
-        "pickle-not-converted",
-        reason="the file is a pickle of Python, such as a scikit-learn model",
-        hint=f"convert it: {_python(code)}",
-    )
+    reason = "the file is a pickle of Python, such as a scikit-learn model"
+    return Mistake("pickle-not-converted", reason=reason, hint=f"convert it: {_python(code)}")
 
 
 def in_command(path: str) -> str:

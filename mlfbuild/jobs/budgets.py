@@ -97,12 +97,9 @@ def read_budgets(path: Path) -> TargetBudgets:
     top = Fields(parse_json(read_bytes(path, "file of budgets"), str(path), _REMAKE), str(path), advice=_REMAKE)
     # Any JSON file could be named by mistake, and one without budgets would pass every check.
     if _VERSION_KEY not in top or top.integer(_VERSION_KEY) != _VERSION:
-        raise InputFileError(
-            "not-a-file-of-budgets",
-            place=path,
-            reason=f"the file has no budgets in format {_VERSION}",
-            hint=f"name the {BUDGETS_FILE} of a tree that this version of mlfbuild wrote",
-        )
+        reason = f"the file has no budgets in format {_VERSION}"
+        hint = f"name the {BUDGETS_FILE} of a tree that this version of mlfbuild wrote"
+        raise InputFileError("not-a-file-of-budgets", place=path, reason=reason, hint=hint)
     models = top.member("models")
     entries = {name: models.member(name) for name in models.names()}
     firmware = top.member("firmware")

@@ -9,7 +9,7 @@ from pathlib import Path
 from mlfbuild.core import UsageError, counted, real_place, unknown
 from mlfbuild.jobs.model_builds import budgets_text
 from mlfbuild.jobs.model_job import CompileJob, TargetJob
-from mlfbuild.jobs.tree import ADAPTERS, check_target_tree, read_record
+from mlfbuild.jobs.tree import ADAPTERS, check_target_tree, read_record, target_files
 from mlfbuild.jobs.tree.verification import HOST
 from mlfbuild.project import Project
 
@@ -56,9 +56,9 @@ def committed(
     for code, reason in _objections(project, job):
         raise UsageError(code, place=f"--tree {folder}", reason=reason, hint="choose another folder")
     # Now, because archives are compiled next: that must not end in a conflict that could have been known before.
-    check_target_tree(
-        job.tree, job.in_fragment(), job.board, job.cpu, job.systems, job.placed, budgets=budgets_text(job)
-    )
+    models, budgets = job.in_fragment(), budgets_text(job)
+    files = target_files(models, job.board, job.cpu, job.systems, job.placed, budgets=budgets)
+    check_target_tree(job.tree, models, job.systems, files, budgeted=bool(budgets))
     return job
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from mlfbuild.jobs import tree
-from mlfbuild.jobs.model_builds import outline_of
+from mlfbuild.jobs.model_builds import outline_of, tree_settings
 from mlfbuild.jobs.model_job import CompileJob
 from mlfbuild.jobs.tree.blobs import BlobSources
 from mlfbuild.jobs.tree.build_text import FRAGMENT
@@ -116,13 +116,7 @@ class Outline:
 
     @cached_property
     def _files(self) -> Mapping[str, Content]:
-        return tree.tree_files(
-            self.library,
-            model=self.job.model,
-            placement=self.job.request.placement,
-            optimize=self.job.optimize,
-            devices=self.job.devices,
-        )
+        return tree.tree_files(self.library, settings=replace(tree_settings(self.job), verified_on=None))
 
 
 def _is_kernel(path: str) -> bool:

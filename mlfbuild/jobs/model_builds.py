@@ -39,11 +39,9 @@ from mlfbuild.jobs.libraries import bundle_key
 from mlfbuild.jobs.locks import Notify
 from mlfbuild.jobs.model_job import CompileJob, TargetJob
 from mlfbuild.jobs.travel import ARCHIVE, can_travel, compile_task
-from mlfbuild.jobs.tree import UnpackResult, read_record, recorded_files, tree_damage
+from mlfbuild.jobs.tree import TreeSettings, UnpackResult, read_record, recorded_files, tree_damage
 from mlfbuild.library import Library, ResolvedLibrary
-from mlfbuild.library.keys import Placement
 from mlfbuild.native import SourceFiles
-from mlfbuild.project import DEFAULT_LEVEL
 
 if TYPE_CHECKING:
     from mlfbuild.cache import ResultCache
@@ -232,24 +230,22 @@ def outline_of(job: CompileJob) -> Library | None:
     return archives.open_archive(job.archive) if is_current(job) else None
 
 
-def unpack_archive(
-    archive: Path,
-    directory: Path,
-    *,
-    model: str | None = None,
-    placement: Placement | None = None,
-    optimize: str = DEFAULT_LEVEL,
-) -> UnpackResult:
-    """Unpack ``archive`` into the tree ``directory``; ``model`` adds the CMake target ``mlf::<model>`` for its module.
+def unpack_archive(archive: Path, directory: Path, settings: TreeSettings | None = None) -> UnpackResult:
+    """Unpack ``archive`` into the tree ``directory``.
 
-    ``placement`` has the linker sections of generated data, ``optimize`` the optimisation level of its code. Raises
-    ``InputFileError``, ``ConflictError`` (before anything is written), ``StorageError``, and ``UsageError`` if
-    ``placement`` has a section for data that the archive's own code defines, or as ``parts_of``.
+    Raises ``InputFileError``, ``ConflictError`` (before anything is written), ``StorageError``, and ``UsageError`` if
+    the placement has a section for data that the archive's own code defines, or as ``parts_of``.
     """
     library, archive_id = archives.open_archive_with_id(archive)
-    if placement is not None and placement.sections:
-        check_placement(library, placement, model or archive.name, str(archive))
-    return trees.unpack(library, directory, archive_id=archive_id, model=model, placement=placement, optimize=optimize)
+    settings = settings or TreeSettings()
+    if settings.placement is not None and settings.placement.sections:
+        check_placement(library, settings.placement, settings.model or archive.name, str(archive))
+    return trees.unpack(library, directory, archive_id=archive_id, settings=settings)
+
+
+def tree_settings(job: CompileJob) -> TreeSettings:
+    """Return what the tree of the job has besides the files of its archive."""
+    return TreeSettings(job.model, job.request.placement, job.verified_on, job.optimize, job.devices)
 
 
 def unpack_job(job: CompileJob) -> UnpackResult:
@@ -261,24 +257,12 @@ def unpack_job(job: CompileJob) -> UnpackResult:
     """
     library, archive_id = archives.open_archive_with_id(job.archive)
     if job.locked is not None and archive_id != job.locked:
-        raise CheckFailedError(
-            "archive-not-as-locked",
-            place=f"archive of {job.title}",
-            reason=f"the lock file has {job.locked[:_SHOWN]}, but this build made {archive_id[:_SHOWN]}",
-            hint="undo the change, or accept it with `mlfbuild lock`",
-        )
+        reason = f"the lock file has {job.locked[:_SHOWN]}, but this build made {archive_id[:_SHOWN]}"
+        hint = "undo the change, or accept it with `mlfbuild lock`"
+        raise CheckFailedError("archive-not-as-locked", place=f"archive of {job.title}", reason=reason, hint=hint)
     check_ram(job, library)
     check_device_objects(library, job.devices, str(job.archive))
-    return trees.unpack(
-        library,
-        job.tree,
-        archive_id=archive_id,
-        model=job.model,
-        placement=job.request.placement,
-        verified_on=job.verified_on,
-        optimize=job.optimize,
-        devices=job.devices,
-    )
+    return trees.unpack(library, job.tree, archive_id=archive_id, settings=tree_settings(job))
 
 
 def finish_target(target: TargetJob, dependencies: Sequence[ResolvedLibrary] = ()) -> UnpackResult:

@@ -66,12 +66,8 @@ def _section(data: bytes, name: str, where: str) -> LinkedSection:
     elf = _open(data, where)
     # ET_DYN: position-independent images, such as those of this machine.
     if elf["e_type"] not in {"ET_EXEC", "ET_DYN"}:
-        raise InputFileError(
-            "image-not-linked",
-            place=where,
-            reason="was not linked, so that its sections have no addresses",
-            hint="name the linked image",
-        )
+        reason = "was not linked, so that its sections have no addresses"
+        raise InputFileError("image-not-linked", place=where, reason=reason, hint="name the linked image")
     try:
         # A section, not a symbol: an image may be stripped of symbols, and programmers of flash do not need them.
         section = elf.get_section_by_name(name)

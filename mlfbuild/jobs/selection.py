@@ -21,16 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mlfbuild.core import (
-    InputFileError,
-    MlfError,
-    ProcessFailedError,
-    UsageError,
-    find_tool,
-    real_place,
-    run,
-    write_atomic,
-)
+from mlfbuild.core import UNSHALLOW, GitReader, InputFileError, MlfError, UsageError, real_place, write_atomic
 from mlfbuild.jobs.inputs import read_files
 from mlfbuild.jobs.links import link_record
 from mlfbuild.jobs.model_builds import archive_record
@@ -60,8 +51,10 @@ def affected(
 
     Raises ``UsageError`` if the project is in no Git repository, or if it has no such commit.
     """
-    changed = _changed_files(project.root, revision)
-    old = _old_settings(project, revision) if real_place(project.path) in changed else None
+    git = GitReader(project.root, "--affected-by")
+    commit = _commit(git, revision)
+    changed = _changed_files(git, commit)
+    old = _old_settings(project, git, commit) if real_place(project.path) in changed else None
     models = {
         job.archive
         for job in _models(targets)
@@ -166,16 +159,16 @@ def _touched(files: Sequence[Path], changed: set[Path]) -> bool:
     return any(place in changed for path in map(real_place, files) for place in (path, *path.parents))
 
 
-def _old_settings(project: Project, revision: str) -> dict[str, str]:
-    """Return title -> settings of all models and images of the project file of ``revision``; none if it had mistakes.
+def _old_settings(project: Project, git: GitReader, commit: str) -> dict[str, str]:
+    """Return title -> settings of all models and images of the project file of ``commit``; none if it had mistakes.
 
     The file is read in a folder of its own, so that patterns of files match nothing and their models count as new.
     """
     try:
-        text = _git(project.root, "show", f"{revision}:./{project.path.name}")
+        text = git.output("show", f"{commit}:./{project.path.name}")
         with tempfile.TemporaryDirectory(prefix="mlfbuild-") as folder:
             path = Path(folder) / project.path.name
-            path.write_text(text)
+            path.write_bytes(text.encode(errors="surrogateescape"))
             old = load_project(path)
             jobs = target_jobs(old)
             images = firmware_jobs(old, jobs)
@@ -185,33 +178,33 @@ def _old_settings(project: Project, revision: str) -> dict[str, str]:
         return {}
 
 
-def _changed_files(root: Path, revision: str) -> set[Path]:
-    """Return the files that differ from ``revision`` in the working folder, and those that Git does not track."""
-    try:
-        top = Path(_git(root, "rev-parse", "--show-toplevel").rstrip("\n"))
-    except ProcessFailedError:
+def _commit(git: GitReader, revision: str) -> str:
+    shallow = git.is_shallow()
+    if shallow is None:
         raise UsageError(
             "project-not-in-git",
             place="--affected-by",
-            reason=f"{root.absolute()} is in no Git repository",
+            reason=f"{git.folder.absolute()} is in no Git repository",
             hint="omit --affected-by to build everything",
-        ) from None
-    try:
-        commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}").strip()
-    except ProcessFailedError:
+        )
+    commit = git.commit(revision)
+    if commit is None:
         raise UsageError(
             "unknown-revision",
             place=f"--affected-by {revision}",
-            reason="Git has no such commit here",
-            hint="fetch it first: a shallow clone of CI has only the last one",
-        ) from None
-    differing = _git(top, "diff", "--name-only", "--no-renames", "-z", commit, "--")
-    untracked = _git(top, "ls-files", "--others", "--exclude-standard", "-z")
+            reason=f"Git has no such commit here{', and the clone is shallow' if shallow else ''}",
+            hint=UNSHALLOW if shallow else "fetch it first, or correct its name",
+        )
+    return commit
+
+
+def _changed_files(git: GitReader, commit: str) -> set[Path]:
+    """Return the files that differ from ``commit`` in the working folder, and those that Git does not track."""
+    top = Path(git.output("rev-parse", "--show-toplevel").rstrip("\n"))
+    whole = replace(git, folder=top)
+    differing = whole.output("diff", "--name-only", "--no-renames", "-z", commit, "--")
+    untracked = whole.output("ls-files", "--others", "--exclude-standard", "-z")
     return {real_place(top / name) for name in (differing + untracked).split("\0") if name}
-
-
-def _git(folder: Path, *words: str) -> str:
-    return run([find_tool("git"), "-c", "core.fsmonitor=false", "-C", folder, *words])
 
 
 def _durations(project: Project) -> dict[str, float]:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
-from mlfbuild.core import InputFileError, quoted
+from mlfbuild.core import COMMIT, InputFileError, quoted
 from mlfbuild.library.content import Content
 from mlfbuild.library.dependency_problems import ARCHIVE_FOLDER, archive_folder
 from mlfbuild.library.fields import Fields, parse_json
@@ -87,7 +87,6 @@ def bundled_configuration(files: Iterable[ArchiveFile]) -> str | None:
 FOLDER = "dependencies"
 _VERSION = 1
 _NAME = re.compile(r"[a-z0-9][a-z0-9.+-]{0,99}", re.ASCII)
-_COMMIT = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})?")
 _MAX_DESCRIPTION = 1024 * 1024  # bytes; CMSIS-NN's has some 10,000
 # The words that are excluded load code (-fplugin), pass options to LLVM, or write or read files (dump, info, profile);
 # -Wl, -Wa, and -Wp, pass words to other programs.
@@ -244,7 +243,7 @@ def _described(fields: Fields, name: str, files: Mapping[str, Content]) -> Resol
     for key, text in (("release", library.version), ("license", library.license), ("url", library.url)):
         if not text.isprintable():
             raise fields.error(key, "contains control characters")
-    if not _COMMIT.fullmatch(library.commit):
+    if library.commit and not COMMIT.fullmatch(library.commit):
         raise fields.error("commit", "must be 40 or 64 hexadecimal digits")
     _check_paths(fields, library)
     unsafe = unsafe_option(library.compile_options)

@@ -243,24 +243,17 @@ def _array_header(name: str, value: Array) -> bytes:
     if code is None:
         raise unsupported_dtype(name, value.dtype)
     if value.ndim > MAX_NDIM:
-        raise UsageError(
-            "parameter-rank-too-high",
-            place=f"parameter {quoted(name)}",
-            reason=f"has {value.ndim} dimensions, more than {MAX_NDIM}",
-            hint="reshape it",
-        )
+        reason = f"has {value.ndim} dimensions, more than {MAX_NDIM}"
+        raise UsageError("parameter-rank-too-high", place=f"parameter {quoted(name)}", reason=reason, hint="reshape it")
     head = struct.pack("<QQiiiBBH", _TENSOR_MAGIC, 0, _CPU, 0, value.ndim, *code, 1)
     return head + struct.pack(f"<{value.ndim}qq", *value.shape, value.nbytes)
 
 
 def unsupported_dtype(name: str, dtype: DType) -> UsageError:
     """Return the error for a parameter whose type the format does not have."""
-    return UsageError(
-        "parameter-dtype-unsupported",
-        place=f"parameter {quoted(name)}",
-        reason=f"the format does not have the dtype {dtype.name}",
-        hint="convert it to a dtype such as float32 or int8",
-    )
+    reason = f"the format does not have the dtype {dtype.name}"
+    hint = "convert it to a dtype such as float32 or int8"
+    return UsageError("parameter-dtype-unsupported", place=f"parameter {quoted(name)}", reason=reason, hint=hint)
 
 
 class _ParamsFile(LazyBytes):

@@ -261,12 +261,9 @@ def _check_placement(request: CompileRequest) -> None:
 def _check_sizes(graph: Graph) -> None:
     for tensor in graph.tensors.values():
         if tensor.size > _LARGEST_TENSOR:
-            raise UnsupportedModelError(
-                "tensor-too-large",
-                place=f"{graph.name}: {tensor}",
-                reason=f"takes {tensor.size} bytes, but at most {_LARGEST_TENSOR} are supported",
-                hint="use a smaller model",
-            )
+            reason = f"takes {tensor.size} bytes, but at most {_LARGEST_TENSOR} are supported"
+            hint = "use a smaller model"
+            raise UnsupportedModelError("tensor-too-large", place=f"{graph.name}: {tensor}", reason=reason, hint=hint)
 
 
 def _target(cpu: Cpu) -> str:

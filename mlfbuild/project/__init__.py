@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from mlfbuild.project.addresses import archive_problem, git_problem, is_local_path
     from mlfbuild.project.described_mcu import mcu_of, memory_of_region
     from mlfbuild.project.device import DeviceKeys
+    from mlfbuild.project.engines import DASK, ENGINES
     from mlfbuild.project.levels import DEFAULT_LEVEL, INHERIT, LEVELS
     from mlfbuild.project.problems import KeyPath
     from mlfbuild.project.program import EXTERNAL_COMPILERS, asked_for, filled
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     from mlfbuild.project.reader import load_project
     from mlfbuild.project.rules import COMPILER_WORD, MODEL_NAME, device_problem
     from mlfbuild.project.runner import CYCLE_COUNTERS, TRANSPORTS, RunnerKeys
-    from mlfbuild.project.services import DASK, JobsKeys, ResultCacheKeys
+    from mlfbuild.project.services import JobsKeys, ResultCacheKeys
     from mlfbuild.project.sources import SOURCES, model_name, source_problem, source_suffix
     from mlfbuild.project.specification import (
         VECTORS_FOLDER, Budget, BudgetFile, FirmwareSpec, ModelSpec, Project, TargetSpec, run_budgets,

@@ -17,8 +17,6 @@ from mlfbuild.targets import DeviceMemoryKeys
 if TYPE_CHECKING:
     from mlfbuild.project.document import Document
 
-TRANSPORTS = ("qemu", "gdb", "pyocd", "serial", "labgrid", "run")
-"""Keys that say how a device is reached; a runner has exactly one of them."""
 CYCLE_COUNTERS: Mapping[str, str] = {"dwt": "DWT", "pmu": "PMU", "systick": "SysTick"}
 """Counters of cycles in cores, with their names in messages."""
 _ONLY_WITH: Mapping[str, tuple[str, ...]] = {
@@ -29,9 +27,6 @@ _ONLY_WITH: Mapping[str, tuple[str, ...]] = {
     "baud": ("serial", "gdb", "pyocd", "labgrid"),
     "console": ("gdb", "pyocd"),
 }
-_EACH_TRANSPORT = [{"required": [key]} for key in TRANSPORTS]
-_NO_TRANSPORT: Mapping[str, Any] = {"not": {"anyOf": _EACH_TRANSPORT}}
-"""Of a runner that gets ``gdb`` from its target's board or microcontroller."""
 _ADDRESS = re.compile(r"(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:]+\])?:[0-9]{1,5}|/dev/\S+|COM[0-9]+")
 _LAST_PORT = 65535
 
@@ -57,17 +52,8 @@ _Port = Annotated[str, Rule(not_blank("a serial port"))]
 
 
 @dataclass(frozen=True)
-class RunnerKeys(Keys):
-    """A device that runs firmware, reached by one of `qemu`, `gdb`, `pyocd`, `serial`, `labgrid` or `run`."""
-
-    TITLE = "runner"
-    SCHEMA: ClassVar[Mapping[str, Any]] = {
-        "oneOf": [*_EACH_TRANSPORT, _NO_TRANSPORT],
-        "dependentSchemas": {
-            key: {"anyOf": [*({"required": [one]} for one in only), *([_NO_TRANSPORT] if "gdb" in only else [])]}
-            for key, only in _ONLY_WITH.items()
-        },
-    }
+class TransportKeys(Keys):
+    """How a device is reached; a runner has exactly one of the keys."""
 
     qemu: Annotated[str, rules.BOARD] | None = None
     """Board that QEMU emulates, driven through its GDB stub like a device."""
@@ -81,6 +67,27 @@ class RunnerKeys(Keys):
     """Place of a labgrid coordinator, reached through its GDB server, or with `flash` through its serial port."""
     run: _Words = ()
     """Your command to run the image {elf}; its exit status is that of the firmware."""
+
+
+TRANSPORTS = tuple(TransportKeys.fields())
+_EACH_TRANSPORT = [{"required": [key]} for key in TRANSPORTS]
+_NO_TRANSPORT: Mapping[str, Any] = {"not": {"anyOf": _EACH_TRANSPORT}}
+"""Of a runner that gets ``gdb`` from its target's board or microcontroller."""
+
+
+@dataclass(frozen=True)
+class RunnerKeys(TransportKeys):
+    """A device that runs firmware, reached by one of `qemu`, `gdb`, `pyocd`, `serial`, `labgrid` or `run`."""
+
+    TITLE = "runner"
+    SCHEMA: ClassVar[Mapping[str, Any]] = {
+        "oneOf": [*_EACH_TRANSPORT, _NO_TRANSPORT],
+        "dependentSchemas": {
+            key: {"anyOf": [*({"required": [one]} for one in only), *([_NO_TRANSPORT] if "gdb" in only else [])]}
+            for key, only in _ONLY_WITH.items()
+        },
+    }
+
     start: _Words = ()
     """With `gdb`: command that starts the server; mlfbuild stops it at the end. Default: that of `server` alone."""
     server: Annotated[str, _SERVER] | None = None

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from mlfbuild.cache import DEFAULT_LIMIT, CacheSettings, remote_problem
 from mlfbuild.core import Mistake, in_quotes
 from mlfbuild.core.keys import Keys, Rule, Size, one_of
+from mlfbuild.project.engines import DASK, ENGINES, HERE
 
 if TYPE_CHECKING:
     from mlfbuild.project.document import Document
 
 _ADDRESS = r"(tcp|tls|ws|wss|ucx)://[^\s/@]+"
-HERE, DASK = "here", "dask"
-"""The engines that run tasks."""
 
 
 def _address(value: str) -> Mistake | None:
@@ -34,7 +33,7 @@ class JobsKeys(Keys):
     TITLE = "jobs"
     SCHEMA: ClassVar[Mapping[str, Any]] = {"dependentRequired": {"scheduler": ["engine"]}}
 
-    engine: Annotated[str, one_of("engine", (HERE, DASK))] = HERE
+    engine: Annotated[str, one_of("engine", ENGINES)] = HERE
     """here: processes on this machine; dask: a cluster of Dask."""
     scheduler: Annotated[str, Rule(_address, {"pattern": f"^{_ADDRESS}$"})] = ""
     """Address of Dask's scheduler: tcp://farm:8786. Default: DASK_SCHEDULER_ADDRESS, else a cluster on this machine for

@@ -8,7 +8,6 @@ the disk or blocking a build machine.
 
 from __future__ import annotations
 
-import re
 import shutil
 import ssl
 import stat
@@ -25,6 +24,7 @@ from urllib.parse import urlsplit
 from mlfbuild import __version__
 from mlfbuild.archive.tar import MAX_INFLATED, MAX_MEMBERS, Paths, members, name_fault, plain_path
 from mlfbuild.core import (
+    SHA256,
     InputFileError,
     NotFetchedError,
     OnProgress,
@@ -144,7 +144,6 @@ SILENCE = 30.0
 """Seconds that a server may send nothing."""
 TOTAL_TIME = 3600.0
 """Seconds that a download may take."""
-_DIGEST = re.compile("[0-9a-f]{64}")
 
 
 def fetch_archive(url: str, digest: str, cache: Cache, on_progress: OnProgress = no_progress) -> bool:
@@ -157,7 +156,7 @@ def fetch_archive(url: str, digest: str, cache: Cache, on_progress: OnProgress =
     problem = archive_problem(url)
     if problem is not None:
         raise UsageError("url-invalid", place="url", reason=problem.reason, hint=problem.hint)
-    if not _DIGEST.fullmatch(digest):
+    if not SHA256.fullmatch(digest):
         raise UsageError(
             "sha256-invalid",
             place=shown(url),

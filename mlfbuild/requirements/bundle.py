@@ -135,9 +135,6 @@ def _check(resolved: ResolvedLibrary) -> None:
         )
     unsafe = unsafe_option(resolved.compile_options)
     if unsafe is not None:
-        raise UsageError(
-            "bundle-option-refused",
-            place=f"dependency {resolved.name}",
-            reason=f"an archive may not contain the compile option {quoted(unsafe)}",
-            hint="remove the option, or set `bundle: false`",
-        )
+        reason = f"an archive may not contain the compile option {quoted(unsafe)}"
+        hint = "remove the option, or set `bundle: false`"
+        raise UsageError("bundle-option-refused", place=f"dependency {resolved.name}", reason=reason, hint=hint)

@@ -384,9 +384,5 @@ def _entries(folder: Path) -> list[str]:
 
 
 def _unreadable(path: Path, error: OSError) -> InputFileError:
-    return InputFileError(
-        "library-unreadable",
-        place=path,
-        reason=f"cannot be read: {error.strerror or error}",
-        hint="check the path and its permissions",
-    )
+    reason = f"cannot be read: {error.strerror or error}"
+    return InputFileError("library-unreadable", place=path, reason=reason, hint="check the path and its permissions")

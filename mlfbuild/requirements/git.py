@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mlfbuild.core import (
+    COMMIT,
     InputFileError,
     NotFetchedError,
     OnProgress,
@@ -29,6 +30,7 @@ from mlfbuild.core import (
     UsageError,
     disk_problem,
     find_tool,
+    git_environment,
     listed,
     make_folder,
     no_progress,
@@ -65,7 +67,6 @@ _OPTIONS = (
     "-c", "fetch.fsck.badTimezone=ignore", "-c", "fetch.fsck.missingSpaceBeforeDate=ignore",
 )  # fmt: skip
 """``fsckObjects`` refuses trees with names such as ``.git`` or ``..``; mistakes of old versions of Git are accepted."""
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.IGNORECASE)
 _ABBREVIATED = re.compile(r"[0-9a-f]{7,63}", re.IGNORECASE)
 _REF = re.compile(r"^([0-9a-f]{40}|[0-9a-f]{64})\t(HEAD|refs/\S+)$", re.MULTILINE)
 _SHOWN = 50
@@ -93,7 +94,7 @@ def fetch_version(url: str, version: str, cache: Cache, on_progress: OnProgress 
     if problem is not None:
         raise UsageError("git-address-invalid", place="git", reason=problem.reason, hint=problem.hint)
     # A full commit cannot move, so the server need not be asked what it is.
-    if _COMMIT.fullmatch(version):
+    if COMMIT.fullmatch(version.lower()):
         return _fetched(url, version.lower(), cache.written_hash(version.lower()), cache, on_progress)
     commit = _commit_of(url, version)
     found = _fetched(url, commit, cache.written_hash(commit), cache, on_progress)
@@ -147,8 +148,8 @@ def fetched_pin(url: str, version: str, cache: Cache) -> GitPin | None:
 
     A full commit stands for itself. The files are not hashed here, which ``git_root`` does.
     """
-    commit = version.lower() if _COMMIT.fullmatch(version) else cache.trusted_text(_record(url, version, cache))
-    tree = cache.written_hash(commit) if _COMMIT.fullmatch(commit) else ""
+    commit = version.lower() if COMMIT.fullmatch(version.lower()) else cache.trusted_text(_record(url, version, cache))
+    tree = cache.written_hash(commit) if COMMIT.fullmatch(commit) else ""
     return GitPin(commit, tree) if tree else None
 
 
@@ -157,12 +158,9 @@ def _record(url: str, version: str, cache: Cache) -> Path:
 
 
 def _mismatch(pin: GitPin, tree: str) -> InputFileError:
-    return InputFileError(
-        "commit-other-files",
-        place=f"commit {pin.commit}",
-        reason=f"its files have the hash {tree}, but {pin.tree} is locked",
-        hint="restore the lock file from version control, or run `mlfbuild lock`",
-    )
+    reason = f"its files have the hash {tree}, but {pin.tree} is locked"
+    hint = "restore the lock file from version control, or run `mlfbuild lock`"
+    return InputFileError("commit-other-files", place=f"commit {pin.commit}", reason=reason, hint=hint)
 
 
 def _commit_of(url: str, version: str) -> str:
@@ -262,13 +260,8 @@ def _git(*words: str | Path, repository: Path | None = None, url: str = "") -> s
 
     Raises ``ToolNotFoundError``, ``StorageError`` for a full disk, and ``ProcessFailedError`` with the output.
     """
-    kept = (*_KEPT, *_CONFIGURATION) if url else _KEPT
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name.startswith(kept)
-    }
-    # No command may wait for a password, replacement refs would give other files for a commit, and disk_problem knows
-    # only English messages.
-    environment |= {"GIT_TERMINAL_PROMPT": "0", "GIT_NO_REPLACE_OBJECTS": "1", "LC_ALL": "C"}
+    # No command may wait for a password.
+    environment = git_environment((*_KEPT, *_CONFIGURATION) if url else _KEPT) | {"GIT_TERMINAL_PROMPT": "0"}
     if not url:
         environment |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
     place = [f"--git-dir={repository}"] if repository is not None else []

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TypeVar
 
-from mlfbuild.core import ConflictError, InputFileError, open_binary, sha256
+from mlfbuild.core import COMMIT, SHA256, ConflictError, InputFileError, open_binary, sha256
 from mlfbuild.library import Fields, parse_json
 
 E = TypeVar("E")
@@ -22,14 +22,11 @@ E = TypeVar("E")
 SUFFIX = ".lock"
 FORMAT_VERSION = 1
 FORMAT_KEY = "mlfbuild_lock"
+_CONFLICT = re.compile(rb"^(?:<{7}|={7}|>{7}|\|{7})(?: |$)", re.MULTILINE)
 _HASH_KEY = "content-hash"
 # Thousands of models need some megabytes; a larger file is not one that `mlfbuild lock` wrote.
 _LARGEST = 16 * 1024 * 1024
 _ADVICE = "run `mlfbuild lock` to write it again"
-_CONFLICT = re.compile(rb"^(?:<{7}|={7}|>{7}|\|{7})(?: |$)", re.MULTILINE)
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-_OBJECT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-"""A commit: SHA-1, or SHA-256 in repositories of that kind."""
 
 
 @dataclass(frozen=True)
@@ -184,12 +181,9 @@ def check_replaceable(path: Path) -> None:
 
 
 def _of_a_later_version(path: Path, version: int) -> InputFileError:
-    return InputFileError(
-        "lock-of-later-version",
-        place=path,
-        reason=f"a later version of mlfbuild wrote the file (format {version}, this version reads {FORMAT_VERSION})",
-        hint="update mlfbuild, or delete the file and run `mlfbuild lock`",
-    )
+    reason = f"a later version of mlfbuild wrote the file (format {version}, this version reads {FORMAT_VERSION})"
+    hint = "update mlfbuild, or delete the file and run `mlfbuild lock`"
+    return InputFileError("lock-of-later-version", place=path, reason=reason, hint=hint)
 
 
 def _check_format(facts: Fields, path: Path) -> None:
@@ -215,15 +209,15 @@ def _entries(facts: Fields, key: str, read: Callable[[Fields], E]) -> dict[str, 
 def _model(entry: Fields) -> LockedModel:
     return LockedModel(
         source=entry.text("source"),
-        sha256=_matching(entry, "sha256", _SHA256),
+        sha256=_matching(entry, "sha256", SHA256),
         compiler=entry.text("compiler"),
-        inputs=_matching(entry, "inputs", _SHA256, default=""),
+        inputs=_matching(entry, "inputs", SHA256, default=""),
         weights=_hashes(entry.member("weights")) if "weights" in entry else {},
     )
 
 
 def _hashes(entry: Fields) -> dict[str, str]:
-    return {name: _matching(entry, name, _SHA256) for name in entry.names()}
+    return {name: _matching(entry, name, SHA256) for name in entry.names()}
 
 
 def _dependency(entry: Fields) -> LockedProvider:
@@ -234,10 +228,10 @@ def _dependency(entry: Fields) -> LockedProvider:
         kind=kind,
         place=entry.text("place"),
         version=entry.text("version", default=""),
-        commit=_matching(entry, "commit", _OBJECT_ID, default=None if kind == "git" else ""),
-        tree=_matching(entry, "tree", _SHA256, default=None if kind == "git" else ""),
-        sha256=_matching(entry, "sha256", _SHA256, default=None if kind == "url" else ""),
-        content=_matching(entry, "content", _SHA256, default=None if kind == "path" else ""),
+        commit=_matching(entry, "commit", COMMIT, default=None if kind == "git" else ""),
+        tree=_matching(entry, "tree", SHA256, default=None if kind == "git" else ""),
+        sha256=_matching(entry, "sha256", SHA256, default=None if kind == "url" else ""),
+        content=_matching(entry, "content", SHA256, default=None if kind == "path" else ""),
         settings=entry.text("settings", default=""),
     )
 
@@ -246,7 +240,7 @@ def _toolchain(entry: Fields) -> LockedToolchain:
     programs = entry.member("programs") if "programs" in entry else None
     return LockedToolchain(
         programs={name: programs.text(name) for name in programs.names()} if programs else {},
-        sha256=_matching(entry, "sha256", _SHA256, default=""),
+        sha256=_matching(entry, "sha256", SHA256, default=""),
     )
 
 

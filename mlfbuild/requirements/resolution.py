@@ -157,12 +157,9 @@ def _unsatisfied(requirements: Sequence[Requirement], provider: Provider, place:
                 hint="add the key version with the version of this library",
             )
         elif one.version and stated and not _meets(provider, one):
-            yield Diagnostic(
-                "provider-other-version",
-                place=place,
-                reason=f"is {stated}, but {requires(one)}",
-                hint="provide a version that satisfies the requirement",
-            )
+            reason = f"is {stated}, but {requires(one)}"
+            hint = "provide a version that satisfies the requirement"
+            yield Diagnostic("provider-other-version", place=place, reason=reason, hint=hint)
 
 
 def _meets(provider: Provider, requirement: Requirement) -> bool:
@@ -214,12 +211,9 @@ def _bundled(requirements: Sequence[Requirement], library_of: LibraryOf) -> Reso
     try:
         return united([(origin(one), _checked(library_of(one), name)) for one in bundles])
     except DifferentBundlesError as error:
-        raise InputFileError(
-            "bundles-differ",
-            place=f"dependency {name}",
-            reason=f"{error.first} and {error.second} bundle different libraries: {error.reason}",
-            hint="add a provider of it to the project file, or bundle one version of it into both",
-        ) from None
+        reason = f"{error.first} and {error.second} bundle different libraries: {error.reason}"
+        hint = "add a provider of it to the project file, or bundle one version of it into both"
+        raise InputFileError("bundles-differ", place=f"dependency {name}", reason=reason, hint=hint) from None
 
 
 def _checked(library: ResolvedLibrary, name: str) -> ResolvedLibrary:
@@ -287,10 +281,6 @@ def pin_of(provider: Provider, cache: Cache) -> GitPin:
         raise ProjectFileError.of("provider-not-locked", place=provider.where, reason=provider.unlocked, hint=hint)
     pin = fetched_pin(provider.address, provider.version, cache)
     if pin is None:
-        raise NotFetchedError(
-            "provider-not-fetched",
-            place=provider.where,
-            reason=f"{provider.version} of {without_secret(provider.place)} is missing in {cache.root}",
-            hint="run `mlfbuild fetch`",
-        )
+        reason = f"{provider.version} of {without_secret(provider.place)} is missing in {cache.root}"
+        raise NotFetchedError("provider-not-fetched", place=provider.where, reason=reason, hint="run `mlfbuild fetch`")
     return pin

@@ -66,12 +66,9 @@ def gdb_server(chosen: str | None, start: Sequence[str], address: str, place: st
     # behind one.
     if not program and not port.isdecimal():
         return GDB_SERVERS["blackmagic"]
-    raise UsageError(
-        "gdb-server-unknown",
-        place=place,
-        reason=f"neither {program or address} shows which kind of GDB server it is, nor the key server",
-        hint=f"add server: with one of {listed(list(GDB_SERVERS))}",
-    )
+    reason = f"neither {program or address} shows which kind of GDB server it is, nor the key server"
+    hint = f"add server: with one of {listed(list(GDB_SERVERS))}"
+    raise UsageError("gdb-server-unknown", place=place, reason=reason, hint=hint)
 
 
 def with_host(address: str) -> str:

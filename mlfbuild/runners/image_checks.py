@@ -67,12 +67,9 @@ def check_fpu(image: Path, cpu: Cpu) -> None:
 def _refuse(image: Path, device: str, flaws: Iterator[str]) -> None:
     flaw = next(flaws, None)
     if flaw is not None:
-        raise UnsupportedModelError(
-            "image-for-another-device",
-            place=image,
-            reason=f"the image cannot run on {device}: {flaw}",
-            hint="build it for the CPU of this device",
-        )
+        reason = f"the image cannot run on {device}: {flaw}"
+        hint = "build it for the CPU of this device"
+        raise UnsupportedModelError("image-for-another-device", place=image, reason=reason, hint=hint)
 
 
 def not_written(image: str, reason: str, device: str, output: str) -> ProcessFailedError:

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from mlfbuild.core import TimedOutError, UsageError
+from mlfbuild.core import TimedOutError, UsageError, every
 from mlfbuild.runners.command import Command
 from mlfbuild.runners.faults import describe_fault
 from mlfbuild.runners.firmware import Firmware, read_firmware
@@ -85,21 +84,13 @@ def _end(runner: Runner, firmware: Firmware, timeout: float) -> tuple[int | None
 @contextlib.contextmanager
 def _console_shown(runner: Runner, printed: Callable[[str], object]) -> Iterator[None]:
     """Call ``printed`` with the output of the device's console during the block, and with the rest at its end."""
-    ended = threading.Event()
 
     def show() -> None:
-        while not ended.wait(_LOOK_SECONDS):
-            if text := runner.console():
-                printed(text)
-
-    # A thread, because `go` blocks until the firmware stops.
-    thread = threading.Thread(target=show, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
-        # What arrived between the last look of the thread and its end.
         if text := runner.console():
             printed(text)
+
+    try:
+        with every(_LOOK_SECONDS, show):  # a thread, because `go` blocks until the firmware stops
+            yield
+    finally:
+        show()  # what arrived between the last look of the thread and its end

@@ -213,12 +213,8 @@ def target_budgets(project: Project, targets: Sequence[str]) -> TargetBudgets:
             hint="choose a target with another CPU",
         )
     if len(crossed) > 1:
-        raise UsageError(
-            "target-of-image-unknown",
-            place=project.path,
-            reason=f"the image can be one for {listed(crossed)}",
-            hint="choose one with --target",
-        )
+        reason = f"the image can be one for {listed(crossed)}"
+        raise UsageError("target-of-image-unknown", place=project.path, reason=reason, hint="choose one with --target")
     (job,) = target_jobs(project, crossed)
     return with_modules(job.budgets or TargetBudgets(job.name, {}, {}), job)
 

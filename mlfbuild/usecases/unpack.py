@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mlfbuild.jobs import placement_of, tree_locked, unpack_archive
-from mlfbuild.jobs.tree import UnpackResult
+from mlfbuild.jobs.tree import TreeSettings, UnpackResult
 from mlfbuild.project import DEFAULT_LEVEL
 
 
@@ -24,6 +24,6 @@ def unpack_file(
     ``places`` are ``CLASS=SECTION`` words, ``optimize`` is the optimisation level of its code. ``notify`` is called if
     another process unpacks into the folder, which this one waits for. Raises as ``build.unpack_archive``.
     """
-    placement = placement_of(places)
+    settings = TreeSettings(model or None, placement_of(places), optimize=optimize)
     with tree_locked(folder, notify):
-        return unpack_archive(archive, folder, model=model or None, placement=placement, optimize=optimize)
+        return unpack_archive(archive, folder, settings)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.core import MlfError, UsageError, unknown
+from mlfbuild.core import SHA256, MlfError, UsageError, unknown
 from mlfbuild.jobs import (
     BUILD_FOLDER,
     COPIED,
@@ -30,7 +29,6 @@ from mlfbuild.usecases.verify import VerifyJob, verified_changes, verified_state
 
 _SHOWN = 8
 """Number of digits of a hash in text."""
-_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -155,4 +153,4 @@ def _change(change: InputChange) -> str:
 
 def _value(value: str) -> str:
     """Return ``value`` for people: the first digits of a digest, and words for a value that is missing."""
-    return value[:_SHOWN] if _DIGEST.fullmatch(value) else value or "none"
+    return value[:_SHOWN] if SHA256.fullmatch(value) else value or "none"

@@ -226,12 +226,9 @@ def measured_kernels(
     """
     device = connection.device
     if device.flash is None:
-        raise UsageError(
-            "calibration-without-flash",
-            place=device.place,
-            reason="images are loaded into RAM, so that the wait states of flash cannot be measured",
-            hint="add memory with flash to the runner",
-        )
+        reason = "images are loaded into RAM, so that the wait states of flash cannot be measured"
+        hint = "add memory with flash to the runner"
+        raise UsageError("calibration-without-flash", place=device.place, reason=reason, hint=hint)
     make_folder(folder)
     # The counter is chosen at compile time, so that reading it costs the same few cycles in each kernel.
     definitions = {**device.definitions(folder.resolve()), "MLF_COUNTER": counter.upper()}

@@ -14,7 +14,6 @@ and addresses. Bundles are untrusted: every value is checked before it is used.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,7 +21,7 @@ from typing import TypeVar
 
 from mlfbuild import __version__
 from mlfbuild.archive import source_date, tar
-from mlfbuild.core import InputFileError, open_binary, read_bytes, sha256
+from mlfbuild.core import SHA256, InputFileError, open_binary, read_bytes, sha256
 from mlfbuild.jobs.tree import Subject
 from mlfbuild.library import Content, Fields, identities, parse_json
 from mlfbuild.targets import BOARDS, CPUS, MCUS, Board, Cpu, DeviceMemoryKeys, Mcu, RegionKeys
@@ -37,7 +36,6 @@ _LARGEST_VECTORS = 1 << 30
 _MOST_MODELS = 1000
 # The end of the address space of every supported core.
 _ADDRESSES = 1 << 32
-_HASH = re.compile(r"[0-9a-f]{64}")
 _AGAIN = "make the bundle again with mlfbuild bundle"
 _Known = TypeVar("_Known")
 
@@ -242,7 +240,7 @@ def _fields(files: Mapping[str, Content], name: str, path: Path) -> Fields:
 
 def _hash(fields: Fields, key: str) -> str:
     value = fields.text(key)
-    if value and not _HASH.fullmatch(value):
+    if value and not SHA256.fullmatch(value):
         raise fields.error(key, "is not a SHA-256 of 64 lower-case hexadecimal digits")
     return value
 

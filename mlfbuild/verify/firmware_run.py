@@ -135,12 +135,9 @@ def _run_on_board(elf: Path, target: TargetJob, timeout: float) -> str:
 
     board: Board | None = target.board
     if board is None:
-        raise UsageError(
-            "board-missing",
-            place=f"target {target.name!r}",
-            reason=f"no board that can run {elf}",
-            hint="add a board, or a runner for your own device, to the target",
-        )
+        reason = f"no board that can run {elf}"
+        hint = "add a board, or a runner for your own device, to the target"
+        raise UsageError("board-missing", place=f"target {target.name!r}", reason=reason, hint=hint)
     check_fpu(elf, target.cpu)
     result = run_elf(elf, board, timeout=timeout)
     return _passed(elf, result.stdout, result.exit_status, board.name)

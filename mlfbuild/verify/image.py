@@ -39,12 +39,9 @@ def read_subject(image: Path) -> Subject:
     subject = Subject.from_json(content, f"{where}: {SYMBOL}")
     # Test firmware for a device has the way in which the device is reached as its board (Device.name).
     if subject.board in TRANSPORTS:
-        raise UsageError(
-            "image-for-a-device",
-            place=where,
-            reason=f"the image was linked for the device of a target with the runner {quoted(subject.board)}",
-            hint="verify the target: mlfbuild verify --target NAME",
-        )
+        reason = f"the image was linked for the device of a target with the runner {quoted(subject.board)}"
+        hint = "verify the target: mlfbuild verify --target NAME"
+        raise UsageError("image-for-a-device", place=where, reason=reason, hint=hint)
     if subject.board != HOST and subject.board not in BOARDS:
         raise InputFileError(
             "unknown-board-in-image",

@@ -189,12 +189,9 @@ def random_array(random: np.random.RandomState, dtype: np.dtype[Any], shape: tup
 def _cases(path: Path, arrays: Sequence[Array]) -> int:
     counts = {len(array) for array in arrays}
     if len(counts) > 1:
-        raise InputFileError(
-            "vectors-case-counts",
-            place=path,
-            reason=f"the arrays hold different numbers of cases: {listed([str(count) for count in sorted(counts)])}",
-            hint="make the first axis of all arrays equally long",
-        )
+        reason = f"the arrays hold different numbers of cases: {listed([str(count) for count in sorted(counts)])}"
+        hint = "make the first axis of all arrays equally long"
+        raise InputFileError("vectors-case-counts", place=path, reason=reason, hint=hint)
     # No arrays at all, or arrays without cases.
     if counts <= {0}:
         raise CheckFailedError(

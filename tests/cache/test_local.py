@@ -13,6 +13,7 @@ import pytest
 from cache.conftest import KEY, OUTPUTS
 from mlfbuild.cache import CacheSettings, cache_content, open_cache, results_folder, verify_cache
 from mlfbuild.cache.action_result import ActionResult
+from mlfbuild.cache.local import LocalCache
 from mlfbuild.core import UsageError, sha256
 
 HOUR = 3600
@@ -58,18 +59,10 @@ def test_the_layout_is_that_of_bazels_disk_cache(root: Path) -> None:
     ]
 
 
-def test_blobs_are_kept_by_digest(root: Path) -> None:
-    cache = open_cache(CacheSettings(root), fails)
-    digest = cache.put_blob(b"a tensor")
-    assert (digest, cache.blob(digest)) == (sha256(b"a tensor"), b"a tensor")
-    assert cache.blob(cache.put_blob(b"")) == b""
-    assert cache.blob(sha256(b"another")) is None
-
-
 @pytest.mark.parametrize("digest", ["", "../../etc/passwd", KEY.upper(), KEY[:-1]])
 def test_other_texts_are_no_digests(root: Path, digest: str) -> None:
     cache = open_cache(CacheSettings(root), fails)
-    for call in (cache.fetch, cache.blob, lambda key: cache.store(key, {})):
+    for call in (cache.fetch, lambda key: cache.store(key, {})):
         with pytest.raises(ValueError, match="64"):
             call(digest)
 
@@ -85,7 +78,6 @@ def test_the_folder_is_that_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_pat
 def test_a_limit_of_0_keeps_nothing(root: Path) -> None:
     cache = open_cache(CacheSettings(root, limit=0), fails)
     cache.store(KEY, OUTPUTS)
-    cache.put_blob(b"a tensor")
     assert (cache.fetch(KEY), root.exists()) == (None, False)
 
 
@@ -140,7 +132,8 @@ def test_a_pipe_in_place_of_an_entry_does_not_block(root: Path) -> None:
 def test_reading_renews_the_result_and_its_blobs_once_an_hour(root: Path) -> None:
     cache = open_cache(CacheSettings(root), fails)
     cache.store(KEY, OUTPUTS)
-    other = cache.put_blob(b"not read")
+    other = sha256(b"not read")
+    LocalCache(root, 1 << 20, fails).put_blob(other, b"not read")
     age(root, 2 * HOUR)
     before = {name: (root / name).stat().st_mtime_ns for name in kept(root)}
     assert cache.fetch(KEY) is not None
@@ -183,7 +176,7 @@ def test_the_folder_is_measured_after_an_eighth_of_the_limit(root: Path, monkeyp
         local, "prune", lambda *arguments: calls.append(arguments) or (root / ".added").write_bytes(b"")
     )
     for number in range(100):  # processes, each of which stores little
-        open_cache(CacheSettings(root, 8 << 20), fails).put_blob(bytes([number]) * (80 << 10))
+        LocalCache(root, 8 << 20, fails).put_blob(sha256(bytes([number])), bytes([number]) * (80 << 10))
     assert len(calls) == 100 // 13  # 84 KiB are counted for each, and 13 of them are more than 1 MiB
 
 
@@ -195,8 +188,8 @@ def test_outputs_of_half_the_limit_are_not_kept(root: Path) -> None:
 
 
 def test_what_a_killed_process_left_is_removed(root: Path) -> None:
-    cache = open_cache(CacheSettings(root, 1 << 20), fails)
-    cache.put_blob(b"a tensor")
+    cache = LocalCache(root, 1 << 20, fails)
+    cache.put_blob(KEY, b"a tensor")
     folder = next((root / "cas").iterdir())
     name = folder.name + KEY[2:]
     left, running = folder / f".{name}.0123456789ab.tmp", folder / f".{name}.ba9876543210.tmp"
@@ -204,7 +197,7 @@ def test_what_a_killed_process_left_is_removed(root: Path) -> None:
     running.touch()
     old = time.time() - 2 * HOUR
     os.utime(left, (old, old))
-    cache.put_blob(os.urandom(300_000))
+    cache.put_blob(sha256(b"another"), os.urandom(300_000))
     assert (left.exists(), running.exists()) == (False, True)
 
 

@@ -60,7 +60,6 @@ def test_content_of_another_digest_is_never_used(server: LyingServer, notices: N
     cache = patient(server, notices, total=60)
     assert cache.fetch(KEY) is None
     assert notices == [f"cache: {server.url}{CAS}: the content does not match its digest; it is not used"]
-    assert cache.blob(sha256(BLOB)) is None
 
 
 @pytest.mark.parametrize("message", [b"", b"<html>hello</html>", RESULT.to_bytes()[:-3], bytes(MAX_MESSAGE + 1)])
@@ -99,7 +98,7 @@ SLOW = {
 def test_a_slow_server_is_asked_once(server: LyingServer, notices: Notices, slowness: str) -> None:
     server.answers = {"/": SLOW[slowness]}
     cache = patient(server, notices)
-    assert [cache.fetch(KEY), cache.fetch(KEY), cache.blob(KEY)] == [None] * 3
+    assert [cache.fetch(KEY), cache.fetch(KEY)] == [None, None]
     cache.store(KEY, OUTPUTS)
     assert notices == [f"cache: {server.url}: no answer in time; continuing without it"]
     assert {path for _, path in server.requests} == {AC}
@@ -144,7 +143,7 @@ def test_no_server(notices: Notices) -> None:
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"
         cache = open_cache(CacheSettings(limit=0, remote=url, push="always"), notices)
         cache.store(KEY, OUTPUTS)
-        assert [cache.fetch(KEY), cache.blob(KEY)] == [None, None]
+        assert [cache.fetch(KEY), cache.fetch(KEY)] == [None, None]
     assert notices == [f"cache: {url}: Connection refused; continuing without it"]
 
 

@@ -113,13 +113,6 @@ def test_a_result_is_replaced(server: Nginx, place: str) -> None:
     assert notices == []
 
 
-def test_blobs_are_shared(server: Nginx, place: str) -> None:
-    notices = Notices()
-    cache = open_cache(remote(f"{server.url}/{place}", notices), notices)
-    digest = cache.put_blob(b"a tensor")
-    assert (cache.blob(digest), cache.blob(KEY), notices) == (b"a tensor", None, [])
-
-
 @pytest.mark.parametrize(
     ("push", "ci", "sent"),
     [("never", "true", 0), ("ci", "", 0), ("ci", "false", 0), ("ci", "0", 0), ("ci", "true", 3), ("always", "", 3)],
@@ -150,11 +143,9 @@ def test_a_file_that_was_changed_on_the_server_is_never_used(server: Nginx, plac
         for path in (tmp_path / "results" / name).rglob("*"):
             path.unlink() if path.is_file() else None
     (server.folder / "data" / place / "cas" / digest).write_bytes(b"archivE" * 1000)
-    assert (cache.fetch(KEY), cache.blob(digest)) == (None, None)
-    assert (
-        notices
-        == [f"cache: {server.url}/{place}/cas/{digest}: the content does not match its digest; it is not used"] * 2
-    )
+    assert cache.fetch(KEY) is None
+    address = f"{server.url}/{place}/cas/{digest}"
+    assert notices == [f"cache: {address}: the content does not match its digest; it is not used"]
     cache.store(KEY, OUTPUTS)
     assert cache.fetch(KEY) is not None
 
@@ -173,7 +164,7 @@ def test_a_killed_server_is_asked_once_more_and_then_left_alone(tmp_path: Path, 
         assert cache.fetch(KEY) is not None  # the old connection is replaced
         assert (len(server.requests()), notices) == (3, [])
         server.kill()
-        assert [cache.fetch(KEY), cache.fetch(KEY), cache.blob(KEY)] == [None] * 3
+        assert [cache.fetch(KEY), cache.fetch(KEY)] == [None, None]
         server.start()
         cache.store(KEY, OUTPUTS)
         assert server.requests() == []

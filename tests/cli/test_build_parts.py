@@ -117,5 +117,9 @@ def test_refusals(repository: Folder, tmp_path: Path) -> None:
     )
     repository.write("mlfbuild-durations.json", "[1]")
     assert repository.refused("build", "--shard", "1/2")[:2] == (5, "durations-damaged")
+    git(repository.root, "commit", "--allow-empty", "-qm", "second")
+    git(tmp_path, "clone", "-q", "--depth=1", f"file://{repository.root}", "clone")
+    ended = repository.run("-f", "clone/mlfbuild.yml", "build", "--affected-by", "HEAD~1", status=2)
+    assert "`git fetch --unshallow`" in ended.err
     (tmp_path / ".git").rename(tmp_path / "no-git")
     assert repository.refused("build", "--affected-by", "HEAD")[:2] == (2, "project-not-in-git")

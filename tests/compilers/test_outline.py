@@ -10,7 +10,7 @@ import pytest
 from mlfbuild.archive import write_archive
 from mlfbuild.compilers import compiler_called
 from mlfbuild.core.errors import InputFileError, UsageError
-from mlfbuild.jobs.tree import tree_files
+from mlfbuild.jobs.tree import TreeSettings, tree_files
 from mlfbuild.jobs.tree.build_text import FRAGMENT
 from mlfbuild.library import CompileRequest, Library, is_kernel_header
 from mlfbuild.native.kernels import kernel_headers
@@ -25,8 +25,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 def same_names(compiler: str, request: CompileRequest, model: str) -> None:
     """Assert that outline and compiled library unpack to the same files with the same fragment."""
-    outlined = tree_files(compiler_called(compiler).outline(request), model=model)
-    compiled = tree_files(compiler_called(compiler).compile(request), model=model)
+    outlined = tree_files(compiler_called(compiler).outline(request), settings=TreeSettings(model=model))
+    compiled = tree_files(compiler_called(compiler).compile(request), settings=TreeSettings(model=model))
     assert list(outlined) == list(compiled)
     assert bytes(outlined[FRAGMENT]) == bytes(compiled[FRAGMENT])
 
@@ -40,8 +40,8 @@ def is_kernel(path: str) -> bool:
 def test_every_native_model_has_the_same_files(name: str, executor: str) -> None:
     request = CompileRequest("net", EXAMPLES / f"{name}.tflite", CPUS["cortex-m4"], executor=executor)
     native = compiler_called("native")
-    outlined = tree_files(native.outline(request), model="net")
-    compiled = tree_files(native.compile(request), model="net")
+    outlined = tree_files(native.outline(request), settings=TreeSettings(model="net"))
+    compiled = tree_files(native.compile(request), settings=TreeSettings(model="net"))
     assert [path for path in outlined if not is_kernel(path)] == [path for path in compiled if not is_kernel(path)]
     assert bytes(outlined[FRAGMENT]) == bytes(compiled[FRAGMENT])
 
@@ -58,7 +58,7 @@ def test_every_form_of_code_has_the_same_files(executor: str, options: dict[str,
     source = EXAMPLES / "two-models/models/wine.tflite"
     request = CompileRequest("net", source, CPUS["cortex-m4"], executor=executor, options=options)
     outlined, compiled = (
-        tree_files(made, model="net")
+        tree_files(made, settings=TreeSettings(model="net"))
         for made in (compiler_called("native").outline(request), compiler_called("native").compile(request))
     )
     assert [path for path in outlined if not is_kernel(path)] == [path for path in compiled if not is_kernel(path)]
@@ -70,8 +70,13 @@ def test_every_form_of_code_has_the_same_files(executor: str, options: dict[str,
 def test_archives_contain_the_kernel_headers_that_their_sources_include(name: str, executor: str) -> None:
     native = compiler_called("native")
     request = CompileRequest("net", EXAMPLES / f"{name}.tflite", CPUS["cortex-m4"], executor=executor)
-    outlined = {path for path in tree_files(native.outline(request), model="net") if is_kernel(path)}
-    compiled = {path: bytes(data) for path, data in tree_files(native.compile(request), model="net").items()}
+    outlined = {
+        path for path in tree_files(native.outline(request), settings=TreeSettings(model="net")) if is_kernel(path)
+    }
+    compiled = {
+        path: bytes(data)
+        for path, data in tree_files(native.compile(request), settings=TreeSettings(model="net")).items()
+    }
     folder = "codegen/host/src/mlfbuild"
     assert outlined == {f"{folder}/{header}" for header in kernel_headers()}
     reached: set[str] = set()

@@ -12,7 +12,7 @@ from mlfbuild.compilers import compiler_called
 from mlfbuild.core.errors import UsageError
 from mlfbuild.executor.graph_source import class_of
 from mlfbuild.jobs import load, target_jobs
-from mlfbuild.jobs.tree.target_tree import unpack
+from mlfbuild.jobs.tree.target_tree import TreeSettings, unpack
 from mlfbuild.library import CompileRequest
 from mlfbuild.library.keys import Placement
 from mlfbuild.targets import BOARDS, CPUS
@@ -39,7 +39,12 @@ PSRAM = BOARDS["mps2-an386"].regions["PSRAM"]
 def placed(shared: Path, name: str, placement: Placement, folder: Path) -> Path:
     """A tree of an archive of TVM with its generated code in sections."""
     request = CompileRequest("net", shared / f"archives/{name}.tar", CPUS["cortex-m4"], placement=placement)
-    unpack(compiler_called("archive").compile(request), folder / "tree", archive_id="a", placement=placement)
+    unpack(
+        compiler_called("archive").compile(request),
+        folder / "tree",
+        archive_id="a",
+        settings=TreeSettings(placement=placement),
+    )
     return folder / "tree"
 
 

@@ -13,7 +13,7 @@ from mlfbuild.core.errors import UsageError
 from mlfbuild.core.files import sha256
 from mlfbuild.executor.executables import executable
 from mlfbuild.executor.pools import why_not_shared
-from mlfbuild.jobs.tree import unpack
+from mlfbuild.jobs.tree import TreeSettings, unpack
 from mlfbuild.library import CodegenFile, CompileRequest, Library, Module, Pool
 from mlfbuild.library.keys import Placement
 from mlfbuild.native.build import compile_graph
@@ -168,7 +168,7 @@ def test_module_of_any_kind_refuses_to_run_inside_another(
     for library in libraries(tmp_path, shared):
         (module,) = library.modules
         folder = tmp_path / module.name
-        unpack(library, folder, archive_id="a", placement=SHARED)
+        unpack(library, folder, archive_id="a", settings=TreeSettings(placement=SHARED))
         found = executable(module, SHARED)
         assert found is not None
         folders = [f"-I{folder / path}" for path in dict.fromkeys((*found.include_dirs, *found.private_include_dirs))]

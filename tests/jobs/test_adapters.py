@@ -12,7 +12,15 @@ import yaml
 
 from mlfbuild.archive import open_archive, read_archive
 from mlfbuild.core.errors import InputFileError, UnsupportedModelError, UsageError
-from mlfbuild.jobs.tree import ADAPTERS, check_target_tree, tree_damage, unpack, write_target_tree
+from mlfbuild.jobs.tree import (
+    ADAPTERS,
+    TreeSettings,
+    check_target_tree,
+    target_files,
+    tree_damage,
+    unpack,
+    write_target_tree,
+)
 from mlfbuild.jobs.tree.adapters import (
     ModelFiles,
     Package,
@@ -46,8 +54,8 @@ EVERYTHING = Package(
         ModelFiles(
             "kws",
             ("kws/codegen/host/src/kws_lib0.c",),
-            (),
             ("kws/codegen/host/include",),
+            (),
             (),
             options=("-O2", "-fno-lto"),
             headers=(HeaderFile("tvmgen_kws.h", "kws/codegen/host/include/tvmgen_kws.h", "aa"),),
@@ -67,8 +75,8 @@ EVERYTHING = Package(
         ModelFiles(
             "graph_2",
             ("graph_2/codegen/host/src/lib0.c", "graph_2/codegen/host/src/more.cc", "graph_2/blobs/graph_2_blobs.c"),
-            (),
             ("graph_2/blobs",),
+            (),
             ("graph_2/runtime/include",),
             options=("-O2", "-fno-lto"),
             headers=(HeaderFile("tvm/runtime.h", "graph_2/runtime/include/tvm/runtime.h", "bb"),),
@@ -82,13 +90,13 @@ EVERYTHING = Package(
     ),
     version="1.4.0",
 )
-OBJECTS = Package("cortex-m4", (ModelFiles("pre", (), ("pre/codegen/host/lib/pre.o",), ("pre/include",), ()),))
+OBJECTS = Package("cortex-m4", (ModelFiles("pre", (), ("pre/include",), ("pre/codegen/host/lib/pre.o",), ()),))
 SPACE = Package("cortex-m4", (ModelFiles("kws", ("kws/codegen/host/src/my lib.c",), (), (), ()),))
 CLASH = Package(
     "cortex-m4",
     tuple(
         ModelFiles(
-            name, (), (), (f"{name}/include",), (), headers=(HeaderFile("same.h", f"{name}/include/same.h", name),)
+            name, (), (f"{name}/include",), (), (), headers=(HeaderFile("same.h", f"{name}/include/same.h", name),)
         )
         for name in ("a", "b")
     ),
@@ -210,7 +218,7 @@ def test_library_properties_follow_the_specification_of_arduino(package: str) ->
 
 def assert_as_parts_say(library: Library, folder: Path) -> ModelFiles:
     """Unpack ``library`` and compare the files in its record with those of its modules."""
-    unpack(library, folder / "net", archive_id="ab", model="net")
+    unpack(library, folder / "net", archive_id="ab", settings=TreeSettings(model="net"))
     parts = parts_of(library, "net").modules
 
     def below(*paths: str) -> list[str]:
@@ -271,9 +279,9 @@ def test_tree_without_complete_record_is_rejected(record: bytes | None, tmp_path
 )  # fmt: skip
 def test_reserved_model_names_are_rejected(system: str, model: str, tmp_path: Path) -> None:
     with raises(UsageError, "reserved-model-name", at=f"model {model!r}"):
-        check_target_tree(tmp_path, ["kws", model], None, M4, [system])
+        check_target_tree(tmp_path, ["kws", model], [system], {})
     others = [name for name in SYSTEMS if name != system]
-    check_target_tree(tmp_path, ["kws", model], None, M4, others)
+    check_target_tree(tmp_path, ["kws", model], others, target_files(["kws", model], None, M4, others))
 
 
 # The command ---------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from elftools.elf.elffile import ELFFile
 
 from mlfbuild.archive import open_archive
 from mlfbuild.core.errors import UsageError
-from mlfbuild.jobs.tree import unpack, write_target_tree
+from mlfbuild.jobs.tree import TreeSettings, unpack, write_target_tree
 from mlfbuild.jobs.tree.blobs import blob_files
 from mlfbuild.library import LazyBytes, Library
 from mlfbuild.library.keys import Placement
@@ -242,7 +242,12 @@ INCLUDE mlf_board.ld
 @pytest.mark.parametrize("section", [None, ".mlf.weights"])
 @pytest.mark.usefixtures("arm")
 def test_linker_script_places_each_section(tmp_path: Path, way: str, section: str | None) -> None:
-    unpack(graph_library(), tmp_path / "tree" / "net", archive_id="a", placement=Placement(params=section))
+    unpack(
+        graph_library(),
+        tmp_path / "tree" / "net",
+        archive_id="a",
+        settings=TreeSettings(placement=Placement(params=section)),
+    )
     write_target_tree(tmp_path / "tree", ["net"], BOARD, CPUS["cortex-m4"])
     write_project(tmp_path, "net")
     graph, params = (".rodata.mlf.graph.net", ".rodata.mlf.params.net") if section is None else (".none", section)

@@ -16,7 +16,7 @@ from mlfbuild.core import InputFileError, UnsupportedModelError, UsageError
 from mlfbuild.jobs import load, target_jobs
 from mlfbuild.jobs.devices import TargetDevices
 from mlfbuild.jobs.toolchains import locked_toolchain
-from mlfbuild.jobs.tree import parts_of, unpack, write_target_tree
+from mlfbuild.jobs.tree import TreeSettings, parts_of, unpack, write_target_tree
 from mlfbuild.library import CodegenFile
 from mlfbuild.project import DeviceKeys
 from mlfbuild.targets import CPUS, cmake_folder
@@ -172,7 +172,12 @@ def tree(request: pytest.FixtureRequest, repo: Repo) -> tuple[Repo, bool]:
     """Return a repo with the tree ``net``, and whether its files name the compiler of the device."""
     declared = request.param == "declared"
     devices = TargetDevices("pc", HOST, {"accel": ACCEL}) if declared else None
-    unpack(read_files(device_files(), "net.tar"), repo.root / "net", archive_id="ab", devices=devices)
+    unpack(
+        read_files(device_files(), "net.tar"),
+        repo.root / "net",
+        archive_id="ab",
+        settings=TreeSettings(devices=devices),
+    )
     return repo, declared
 
 
@@ -330,7 +335,12 @@ def test_sizes_of_device_code_are_those_of_the_model(board: Path) -> None:
 def test_code_without_a_compiler_is_refused(declared: dict[str, DeviceKeys], tmp_path: Path) -> None:
     library = read_files(device_files(), "net.tar")
     with raises(UsageError, "device-not-declared", at="module net: codegen/accel") as caught:
-        unpack(library, tmp_path / "net", archive_id="ab", devices=TargetDevices("m55", HOST, declared))
+        unpack(
+            library,
+            tmp_path / "net",
+            archive_id="ab",
+            settings=TreeSettings(devices=TargetDevices("m55", HOST, declared)),
+        )
     assert "targets.m55.devices.accel" in caught.value.hint
     assert ('"acel"' in caught.value.reason) == ("acel" in declared)
     assert not (tmp_path / "net").exists()
@@ -477,7 +487,7 @@ def test_packages_contain_data_but_no_code_of_devices(tmp_path: Path) -> None:
     cpu = CPUS["cortex-m55"]
     for name, files in (("data", {"codegen/npu/net.bin": b"1"}), ("code", {"codegen/npu/net_lib0.c": b"int npu;"})):
         library = read_files(device_files(files, ""), "net.tar")
-        unpack(library, tmp_path / name / "net", archive_id="ab", model="net")
+        unpack(library, tmp_path / name / "net", archive_id="ab", settings=TreeSettings(model="net"))
         if name == "data":
             write_target_tree(tmp_path / name, ["net"], None, cpu, ["zephyr"])
             continue

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from mlfbuild.core import UsageError
-from mlfbuild.jobs.tree import unpack
+from mlfbuild.jobs.tree import TreeSettings, unpack
 from mlfbuild.jobs.tree.fragments import library_fragment, make_fragment, scons_fragment
 from mlfbuild.jobs.tree.parts import Parts, parts_of
 from mlfbuild.library import ArchiveFile, CodegenFile, Library, Module
@@ -133,7 +133,7 @@ def test_two_models_in_one_firmware(project: Project) -> None:
 
 
 def test_modules_of_one_archive_and_the_project_name_are_targets(project: Project) -> None:
-    unpack(native_library("one", "two"), project.folder / "both", archive_id="a", model="pair")
+    unpack(native_library("one", "two"), project.folder / "both", archive_id="a", settings=TreeSettings(model="pair"))
     project.write("one", "two", link="mlf::pair", include=included("both"))
     project.configure()
     project.make()
@@ -141,7 +141,7 @@ def test_modules_of_one_archive_and_the_project_name_are_targets(project: Projec
 
 
 def test_project_name_of_the_only_module_is_a_target(project: Project) -> None:
-    unpack(native_library("default"), project.folder / "kws", archive_id="a", model="kws")
+    unpack(native_library("default"), project.folder / "kws", archive_id="a", settings=TreeSettings(model="kws"))
     project.write("default", link="mlf::kws", include=included("kws"))
     project.configure()
     project.make()
@@ -248,8 +248,8 @@ def test_sources_in_cxx_require_the_language(project: Project) -> None:
 
 
 def test_same_module_in_two_archives_is_rejected(project: Project) -> None:
-    unpack(native_library("default"), project.folder / "kws", archive_id="a", model="kws")
-    unpack(native_library("default"), project.folder / "vww", archive_id="a", model="vww")
+    unpack(native_library("default"), project.folder / "kws", archive_id="a", settings=TreeSettings(model="kws"))
+    unpack(native_library("default"), project.folder / "vww", archive_id="a", settings=TreeSettings(model="vww"))
     project.write("default", link="mlf::kws mlf::vww", include=included("kws", "vww"))
     with pytest.raises(RuntimeError, match="another archive already defines the module default"):
         project.configure()
@@ -275,7 +275,9 @@ def last_level(command: str) -> str:
 
 def test_models_have_their_own_level_in_debug_builds(project: Project) -> None:
     for level in LEVELS:
-        unpack(native_library(level.lower()), project.folder / level, archive_id="a", optimize=level)
+        unpack(
+            native_library(level.lower()), project.folder / level, archive_id="a", settings=TreeSettings(optimize=level)
+        )
     names = [level.lower() for level in LEVELS]
     project.write(*names, link=" ".join(f"mlf::{name}" for name in names), include=included(*LEVELS))
     flags = ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS=-O1", "-DCMAKE_C_FLAGS_DEBUG=-O0 -g"]
@@ -288,7 +290,9 @@ def test_models_have_their_own_level_in_debug_builds(project: Project) -> None:
 
 def test_make_and_scons_have_the_level_of_the_model(project: Project, tool: Callable[..., str]) -> None:
     for level, option in LEVELS.items():
-        unpack(native_library("net"), project.folder.parent / "net", archive_id="a", optimize=level)
+        unpack(
+            native_library("net"), project.folder.parent / "net", archive_id="a", settings=TreeSettings(optimize=level)
+        )
         (project.folder.parent / "Makefile").write_text("CFLAGS = -O0\ninclude net/mlf.mk\nall: $(MLF_LIBRARIES)\n")
         text = run(tool("make"), "-C", project.folder.parent, "all")
         (command,) = (line for line in text.splitlines() if " -c " in line)  # again with each level
@@ -314,7 +318,7 @@ def test_a_level_for_compiled_objects_is_refused() -> None:
 def test_make_puts_graph_and_parameters_into_the_library(
     project: Project, tool: Callable[..., str], blobs: str
 ) -> None:
-    unpack(graph_library(), project.folder / "tree", archive_id="a", model="wake_word")
+    unpack(graph_library(), project.folder / "tree", archive_id="a", settings=TreeSettings(model="wake_word"))
     makefile = "include tree/mlf.mk\nall: $(MLF_LIBRARIES_wake_word)\n"
     (project.folder / "Makefile").write_text(makefile)
     options = [f"MLF_BLOBS={blobs}", "MLF_BUILD=out"]

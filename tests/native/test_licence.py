@@ -8,7 +8,7 @@ import pytest
 
 import mlfbuild
 from mlfbuild.archive.merge import merge
-from mlfbuild.jobs.tree.target_tree import tree_files
+from mlfbuild.jobs.tree.target_tree import TreeSettings, tree_files
 from mlfbuild.library import CompileRequest, Library
 from mlfbuild.library.cgen import LICENCE
 from mlfbuild.native import NATIVE
@@ -40,7 +40,7 @@ def test_files_of_the_package() -> None:
 
 
 def without_licence(library: Library) -> Iterator[str]:
-    for path, content in tree_files(library, verified_on="host").items():
+    for path, content in tree_files(library, settings=TreeSettings(verified_on="host")).items():
         if Path(path).suffix in SUFFIXES and not bytes(content).startswith(LICENCE.encode()):
             yield path
 

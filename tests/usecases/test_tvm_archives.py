@@ -15,7 +15,7 @@ from mlfbuild.core.errors import UnsupportedModelError, UsageError
 from mlfbuild.executor import callable_modules
 from mlfbuild.jobs import load, target_jobs
 from mlfbuild.jobs.model_builds import unpack_archive
-from mlfbuild.jobs.tree import tree_damage
+from mlfbuild.jobs.tree import TreeSettings, tree_damage
 from mlfbuild.library import Library, MainMemory
 from mlfbuild.usecases.build import build_project as build
 from mlfbuild.usecases.compare import compare_archives
@@ -67,7 +67,7 @@ OLD |= {"sketch": sketch_archive()}
 def test_archives_of_every_version_become_trees(tmp_path: Path, name: str) -> None:
     archive = tmp_path / "old.tar"
     archive.write_bytes(b"".join(tar.pack(OLD[name], 0)))
-    unpack_archive(archive, tmp_path / "tree", model="kws")
+    unpack_archive(archive, tmp_path / "tree", TreeSettings("kws"))
     fragment = (tmp_path / "tree/mlf.cmake").read_text()
     sources = {PurePosixPath(path).name for path in OLD[name] if path.endswith(".c")}
     assert sources

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mlfbuild.archive import read_archive
-from mlfbuild.jobs.tree import unpack
+from mlfbuild.jobs.tree import TreeSettings, unpack
 from mlfbuild.jobs.tree.verification import module_header
 from mlfbuild.native.graph import DType, Graph, Node, Tensor, ops
 from mlfbuild.targets import RUNTIME, Board, board_called, cpu_called, toolchain_file
@@ -117,7 +117,12 @@ def test_timed_runs_in_pools_compile_with_a_hook(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("memory", [POOLS, WORKSPACE_IO])
 def test_tree_builds_its_own_test_firmware(tmp_path: Path, vectors: Path, memory: str) -> None:
-    unpack(read_archive(aot_archive(memory), "net.tar"), tmp_path / "tree", archive_id="", verified_on="host")
+    unpack(
+        read_archive(aot_archive(memory), "net.tar"),
+        tmp_path / "tree",
+        archive_id="",
+        settings=TreeSettings(verified_on="host"),
+    )
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.22)\nproject(app LANGUAGES C)\ninclude(tree/mlf.cmake)\n"
     )

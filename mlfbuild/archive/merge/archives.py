@@ -67,12 +67,9 @@ def _merged(parts: Sequence[tuple[str, ResolvedLibrary]]) -> ResolvedLibrary:
     try:
         return united(parts)
     except DifferentBundlesError as error:
-        raise CheckFailedError(
-            "merged-bundles-differ",
-            place=f"{error.first} and {error.second}",
-            reason=f"the archives bundle different libraries named {parts[0][1].name}: {error.reason}",
-            hint="bundle the same library in both",
-        ) from None
+        reason = f"the archives bundle different libraries named {parts[0][1].name}: {error.reason}"
+        place, hint = f"{error.first} and {error.second}", "bundle the same library in both"
+        raise CheckFailedError("merged-bundles-differ", place=place, reason=reason, hint=hint) from None
 
 
 def _described(library: Library, merged: dict[str, ResolvedLibrary]) -> Library:

@@ -166,12 +166,9 @@ def _check_folder(folder: str, libraries: Sequence[tuple[str, Library]]) -> None
         if different is not None:
             one, two = _crt_version(known), _crt_version(library)
             releases = f"builds of TVM {one}" if one == two else f"releases of TVM, {one} and {two}"
-            raise CheckFailedError(
-                "merge-runtimes-differ",
-                place=f"{first} and {name}",
-                reason=f"the {folder}/ folders differ ({different}), so they come from different {releases}",
-                hint="export both with the same release of TVM",
-            )
+            reason = f"the {folder}/ folders differ ({different}), so they come from different {releases}"
+            hint = "export both with the same release of TVM"
+            raise CheckFailedError("merge-runtimes-differ", place=f"{first} and {name}", reason=reason, hint=hint)
 
 
 def _crt_version(library: Library) -> str:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from mlfbuild.cli.output.printing import FAILED, PASSED, error_text, wrapped
@@ -117,35 +115,6 @@ class PlainProgress(Progress):
     def _line(self, text: str, colours: Mapping[str, str] | None = None) -> None:
         if not self.quiet:
             self.write(wrapped(text), colours or {})
-
-
-@contextlib.contextmanager
-def in_thread(run: Callable[[threading.Event], None]) -> Iterator[None]:
-    """Call ``run`` in a thread; the ``with`` block sets its event at the end, and waits until it returns.
-
-    ``run`` must wait for that event and nothing else: ``ended.wait(seconds)`` returns at once when the block ends.
-    """
-    ended = threading.Event()
-    thread = threading.Thread(target=run, args=(ended,), daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
-
-
-def every(seconds: float, call: Callable[[], None]) -> contextlib.AbstractContextManager[None]:
-    """Return a context that calls ``call`` in a thread each time that ``seconds`` have passed.
-
-    The first call comes after ``seconds``. Calls do not overlap, because one thread makes them all.
-    """
-
-    def run(ended: threading.Event) -> None:
-        while not ended.wait(seconds):
-            call()
-
-    return in_thread(run)
 
 
 def duration(seconds: float) -> str:

@@ -9,8 +9,9 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from mlfbuild.cli.output.plain import STILL_SECONDS, PlainProgress, duration, every, in_thread
+from mlfbuild.cli.output.plain import STILL_SECONDS, PlainProgress, duration
 from mlfbuild.cli.output.printing import emit, note_unless_quiet, on_terminal, report_error, write
+from mlfbuild.core import every, in_thread
 from mlfbuild.jobs import UP_TO_DATE, Progress, Task
 
 if TYPE_CHECKING:

@@ -49,6 +49,7 @@ import ast
 import dataclasses
 import inspect
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
@@ -112,12 +113,15 @@ class Keys:
 
 
 def _texts_below_fields(cls: type) -> dict[str, str]:
-    """Return the text below each field in the source of ``cls``, on one line."""
+    """Return the text below each field in the source of ``cls`` and of its bases, on one line."""
     # Python drops a text below a field when it compiles the class, so only the source still has it.
-    (definition,) = ast.parse(inspect.getsource(cls)).body
-    assert isinstance(definition, ast.ClassDef)
+    statements = []
+    for kind in (each for each in cls.__mro__ if issubclass(each, Keys)):
+        (definition,) = ast.parse(inspect.getsource(kind)).body
+        assert isinstance(definition, ast.ClassDef)
+        statements += definition.body
     found = {}
-    for field, text in zip(definition.body, definition.body[1:], strict=False):
+    for field, text in pairwise(statements):
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(text, ast.Expr):
             assert isinstance(text.value, ast.Constant)
             found[field.target.id] = " ".join(str(text.value.value).split())

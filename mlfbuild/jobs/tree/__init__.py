@@ -52,7 +52,9 @@ if TYPE_CHECKING:
     from mlfbuild.jobs.tree.parts import parts_of
     from mlfbuild.jobs.tree.placement import PLACEMENT_FOLDER, PlacedSection, placement_files
     from mlfbuild.jobs.tree.record import RECORD, Record, is_file, reachable, read_record, recorded_files, tree_damage
-    from mlfbuild.jobs.tree.target_tree import check_target_tree, target_files, tree_files, unpack, write_target_tree
+    from mlfbuild.jobs.tree.target_tree import (
+        TreeSettings, check_target_tree, target_files, tree_files, unpack, write_target_tree,
+    )
     from mlfbuild.jobs.tree.tree import UnpackResult, remove_tree, write_tree
     from mlfbuild.jobs.tree.verification import HOST, SYMBOL, Subject, module_header, subject_of
 else:

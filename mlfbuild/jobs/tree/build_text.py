@@ -66,23 +66,17 @@ def quoted(text: str) -> str:
 def check_path(path: str) -> None:
     """Raise ``InputFileError`` for a file name that CMake, Ninja or Make would misread."""
     if not _PATH.fullmatch(path):
-        raise InputFileError(
-            "file-name-not-buildable",
-            place=ascii(path),
-            reason="the name of this file in the archive cannot be written in build files",
-            hint="rename the file and export again",
-        )
+        reason = "the name of this file in the archive cannot be written in build files"
+        hint = "rename the file and export again"
+        raise InputFileError("file-name-not-buildable", place=ascii(path), reason=reason, hint=hint)
 
 
 def check_target_name(name: str) -> None:
     """Raise ``InputFileError`` if ``name`` cannot be part of a target's name and of a C symbol."""
     if not _TARGET_NAME.fullmatch(name):
-        raise InputFileError(
-            "module-name-not-buildable",
-            place=ascii(name),
-            reason="the name of this module cannot be the name of a build target",
-            hint="use letters, digits and _",
-        )
+        reason = "the name of this module cannot be the name of a build target"
+        hint = "use letters, digits and _"
+        raise InputFileError("module-name-not-buildable", place=ascii(name), reason=reason, hint=hint)
 
 
 def in_quotes(text: str) -> str:

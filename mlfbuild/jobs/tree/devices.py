@@ -180,12 +180,9 @@ def _data(module: Module, code: DeviceCode, tools: DeviceTools) -> tuple[DeviceD
         symbol = f"mlf_{module.name}_{code.symbol}_{name}"
         other = found.get(symbol)
         if other is not None:
-            raise UsageError(
-                "device-files-equal-in-c",
-                place=f"module {module.name}",
-                reason=f"codegen/{other.file.path} and codegen/{file.path} would both get the symbol {symbol}",
-                hint="rename one of them in the archive",
-            )
+            reason = f"codegen/{other.file.path} and codegen/{file.path} would both get the symbol {symbol}"
+            hint = "rename one of them in the archive"
+            raise UsageError("device-files-equal-in-c", place=f"module {module.name}", reason=reason, hint=hint)
         section = tools.section or f".rodata.mlf.{code.symbol}.{module.name}.{name}"
         found[symbol] = DeviceData(symbol, file, section)
     return tuple(found.values())

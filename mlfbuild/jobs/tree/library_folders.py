@@ -63,12 +63,9 @@ def check_dependency_name(name: str) -> None:
     refused, because folders whose names differ only in case are one folder on some disks.
     """
     if not _NAME.fullmatch(name):
-        raise InputFileError(
-            "requirement-name-not-buildable",
-            place=ascii(name),
-            reason="the name of this library, which the archive requires, cannot be the name of a build target",
-            hint="use lower-case letters, digits, - and ., and export again",
-        )
+        reason = "the name of this library, which the archive requires, cannot be the name of a build target"
+        hint = "use lower-case letters, digits, - and ., and export again"
+        raise InputFileError("requirement-name-not-buildable", place=ascii(name), reason=reason, hint=hint)
 
 
 def write_dependencies(directory: Path, dependencies: Sequence[ResolvedLibrary]) -> UnpackResult:

@@ -99,12 +99,8 @@ def read_record(directory: Path) -> Record | None:
         return None
     # Python wheels also have a file RECORD, and any tool may write a JSON file of this name: it is not ours to replace.
     if _FORMAT_KEY not in fields:
-        raise ConflictError(
-            "not-a-record",
-            place=path,
-            reason="is not a record of mlfbuild",
-            hint="move it away, or choose another folder",
-        )
+        reason = "is not a record of mlfbuild"
+        raise ConflictError("not-a-record", place=path, reason=reason, hint="move it away, or choose another folder")
     try:
         version = fields.integer(_FORMAT_KEY)
         record = _record(fields) if version == _FORMAT else None

@@ -20,7 +20,7 @@ The library of each archive is unpacked to a tree.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlfbuild import archive as archives
@@ -51,39 +51,34 @@ from mlfbuild.project import DEFAULT_LEVEL
 from mlfbuild.targets import RUNTIME, Board, Cpu
 
 
+@dataclass(frozen=True)
+class TreeSettings:
+    """What the tree of a library has besides the files of its archive."""
+
+    model: str | None = None
+    """The project's name for the library: if no module has this name, the fragment also defines ``mlf::<model>``."""
+    placement: Placement | None = None
+    """Linker sections of generated data: graphs and parameters as bytes of the image, and workspaces."""
+    verified_on: str | None = None
+    """The board whose test firmware ``mlf.cmake`` and ``mlf.mk`` also build; the tree has its sources."""
+    optimize: str = DEFAULT_LEVEL
+    """The optimisation level of the code, as the key of the project file."""
+    devices: Devices | None = None
+    """The target's other devices; ``None`` leaves their compilers to the build."""
+
+
 def unpack(
-    library: Library,
-    directory: Path,
-    *,
-    archive_id: str,
-    model: str | None = None,
-    placement: Placement | None = None,
-    verified_on: str | None = None,
-    optimize: str = DEFAULT_LEVEL,
-    devices: Devices | None = None,
+    library: Library, directory: Path, *, archive_id: str, settings: TreeSettings = TreeSettings()
 ) -> UnpackResult:
     """Write ``library`` to the tree ``directory``; files that do not change are not written.
 
-    The record contains ``archive_id``, the archive's SHA-256. ``model`` is the project's name for the library: if no
-    module has this name, the fragment also defines ``mlf::<model>``. ``placement`` has the linker sections of generated
-    data: graphs and parameters as bytes of the image, and workspaces. ``optimize`` is the optimisation level of its
-    code, as the key of the project file. ``devices`` has the target's other devices; ``None`` leaves their compilers to
-    the build. With ``verified_on``, the tree also has the sources of test firmware for that board, which its
-    ``mlf.cmake`` and ``mlf.mk`` build.
+    The record contains ``archive_id``, the archive's SHA-256.
 
     Raises ``InputFileError`` for names that build files cannot contain, ``UsageError`` for code of a device that is not
     declared, ``UnsupportedModelError`` if a module cannot be verified, ``ConflictError`` (before anything is written)
     and ``StorageError``; see ``write_tree``.
     """
-    files = tree_files(
-        library,
-        model=model,
-        placement=placement,
-        verified_on=verified_on,
-        archive_id=archive_id,
-        optimize=optimize,
-        devices=devices,
-    )
+    files = tree_files(library, archive_id=archive_id, settings=settings)
     return write_tree(directory, files, Record.of(files, archive=archive_id))
 
 
@@ -92,14 +87,7 @@ def _identified(module: Module, archive_id: str) -> Module:
 
 
 def tree_files(
-    library: Library,
-    *,
-    model: str | None = None,
-    placement: Placement | None = None,
-    verified_on: str | None = None,
-    archive_id: str = "",
-    optimize: str = DEFAULT_LEVEL,
-    devices: Devices | None = None,
+    library: Library, *, archive_id: str = "", settings: TreeSettings = TreeSettings()
 ) -> dict[str, Content]:
     """Return the files of the unpacked tree of ``library``, without the record: relative path -> content.
 
@@ -110,14 +98,14 @@ def tree_files(
     library = convert(library, CURRENT)
     files = archives.archive_files(library)
     library = replace(library, modules=tuple(_identified(module, archive_id) for module in library.modules))
-    parts = parts_of(library, model, placement, optimize, devices)
-    added: dict[str, Content] = {**tree_fragments(parts, verified_on)}
+    parts = parts_of(library, settings.model, settings.placement, settings.optimize, settings.devices)
+    added: dict[str, Content] = {**tree_fragments(parts, settings.verified_on)}
     for part in parts.modules:
         added |= part.generated
     for module in library.modules:
         if module.graph_json is not None:
-            added |= blob_files(module, placement.params if placement else None)
-        for device, data in device_data(module, devices).items():
+            added |= blob_files(module, settings.placement.params if settings.placement else None)
+        for device, data in device_data(module, settings.devices).items():
             added |= device_blob_files(module.name, device, data)
     # Fragments of bundled libraries are part of the tree, because their sources are in the archive.
     added |= {
@@ -125,8 +113,8 @@ def tree_files(
         for source in bundles(library, "archive").values()
         for path, text in dependency_fragments(source).items()
     }
-    if verified_on is not None:
-        added |= verification_files(library.modules, verified_on)
+    if settings.verified_on is not None:
+        added |= verification_files(library.modules, settings.verified_on)
     for path in (*added, RECORD):
         if path in files:
             raise InputFileError(
@@ -282,32 +270,23 @@ def _wanted(directory: Path, files: dict[str, bytes], old: Record | None) -> dic
 
 
 def check_target_tree(
-    directory: Path,
-    models: Sequence[str],
-    board: Board | None,
-    cpu: Cpu,
-    systems: Sequence[str] = (),
-    placed: Sequence[PlacedSection] = (),
-    *,
-    budgets: str = "",
+    directory: Path, models: Sequence[str], systems: Sequence[str], files: dict[str, bytes], *, budgeted: bool = False
 ) -> None:
-    """Raise the errors of ``write_target_tree`` about names and conflicting files, before models are unpacked."""
+    """Raise the errors of ``write_target_tree`` about names and conflicting files, before models are unpacked.
+
+    ``files`` are the ``target_files``.
+    """
     _check_names(models, systems)
-    files = target_files(models, board, cpu, systems, placed, budgets=budgets)
     # With names only: the content of package files depends on trees that do not exist yet.
     files = _wanted(directory, files, read_record(directory))
-    check_tree(directory, {**files, **dict.fromkeys(adapter_paths(systems, budgeted=bool(budgets)))})
+    check_tree(directory, {**files, **dict.fromkeys(adapter_paths(systems, budgeted=budgeted))})
 
 
 def _check_names(models: Sequence[str], systems: Sequence[str]) -> None:
     for model in models:
         if model in _RESERVED:
-            raise UsageError(
-                "reserved-model-name",
-                place=f"model {model!r}",
-                reason=f"cannot have this name: {_RESERVED[model]}",
-                hint="choose another name",
-            )
+            reason = f"cannot have this name: {_RESERVED[model]}"
+            raise UsageError("reserved-model-name", place=f"model {model!r}", reason=reason, hint="choose another name")
     check_model_names(systems, models)
 
 

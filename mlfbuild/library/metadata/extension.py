@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from mlfbuild.core import InputFileError, quoted
+from mlfbuild.core import SHA256, InputFileError, quoted
 from mlfbuild.library.bundling import CONFIGURATIONS
 from mlfbuild.library.data_type import tensor_size
 from mlfbuild.library.fields import Fields
@@ -138,7 +138,6 @@ def _invalid(entry: Fields, key: str, reason: str) -> InputFileError:
 
 EXTENSION = "mlfbuild"
 VERSION = 1
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _MOST_FACTS = 256
 _WRITE_AGAIN = "write the archive again"
@@ -271,7 +270,7 @@ def _read_texts(key: Fields) -> dict[str, Any]:
         raise key.error("runtime", f"{quoted(runtime)} is not a configuration of TVM's runtime", hint=_WRITE_AGAIN)
     if tflm and not _DATE.fullmatch(tflm):
         raise key.error("tflm", "must be a date such as 2026-10-13", hint=_WRITE_AGAIN)
-    if digest and not _SHA256.fullmatch(digest):
+    if digest and not SHA256.fullmatch(digest):
         raise key.error("source_sha256", "must be 64 hexadecimal digits", hint=_WRITE_AGAIN)
     return found
 

@@ -24,6 +24,7 @@ from mlfbuild.native.printing import (
     Interface,
     NodeFunction,
     NodeFunctions,
+    PrintedProgram,
     included_headers,
     runtime_dtype,
     runtime_shape,
@@ -48,22 +49,13 @@ class PackedFunction:
 
 
 @dataclass(frozen=True)
-class GraphProgram:
-    """A network for the graph executor; constants have their names in C."""
+class GraphProgram(PrintedProgram):
+    """A network for the graph executor."""
 
-    name: str
-    graph: Graph
-    interface: Interface
     storage: StoragePlan
     functions: tuple[PackedFunction, ...]
-    constants: tuple[Constant, ...]
     params: dict[str, Array]
     executor_graph: ExecutorGraph
-
-    @property
-    def prefix(self) -> str:
-        """The prefix of every name in the C files."""
-        return f"tvmgen_{self.name}"
 
     @property
     def operators(self) -> tuple[NodeFunction, ...]:
@@ -89,11 +81,11 @@ def make_nodes(
         making.add(index, graph.nodes[index], calls[index])
     return GraphProgram(
         name,
+        tuple(making.constants),
         graph,
         interface,
         storage,
         tuple(making.packed.values()),
-        tuple(making.constants),
         {making.param_name(at): values for at, values in enumerate(making.params)},
         making.executor_graph(),
     )

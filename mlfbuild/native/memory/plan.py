@@ -217,12 +217,9 @@ def _plan(
     try:
         offsets, arena_size = place(buffers, work)
     except OverflowError as error:
-        raise UnsupportedModelError(
-            "too-many-live-tensors",
-            place=graph.name,
-            reason=f"{error}, more than the memory planner supports",
-            hint="use a smaller model",
-        ) from None
+        reason = f"{error}, more than the memory planner supports"
+        hint = "use a smaller model"
+        raise UnsupportedModelError("too-many-live-tensors", place=graph.name, reason=reason, hint=hint) from None
     for storage, offset in zip(arena, offsets, strict=True):
         storage.position = offset
     locations = {

@@ -21,12 +21,9 @@ def rounded_products(graph: Graph) -> Graph:
     try:
         return rebuild(graph, [_rounded(node) for node in graph.nodes])
     except OperatorError as error:
-        raise UnsupportedModelError(
-            "product-of-scales",
-            place=f"{graph.name}: {error.where}",
-            reason=f"with the product of its scales rounded to float32, {error.reason}",
-            hint="remove the option tflm",
-        ) from None
+        reason = f"with the product of its scales rounded to float32, {error.reason}"
+        place, hint = f"{graph.name}: {error.where}", "remove the option tflm"
+        raise UnsupportedModelError("product-of-scales", place=place, reason=reason, hint=hint) from None
 
 
 def _rounded(node: Node) -> Node:

@@ -54,7 +54,8 @@ if TYPE_CHECKING:
     from mlfbuild.native.printing.notices import cpu_check, source_notice
     from mlfbuild.native.printing.packed import COUNT_BYTES, PACKED_ARGUMENTS, print_entry, print_tvm_metadata
     from mlfbuild.native.printing.program import (
-        LinkedModel, ModelStep, included_headers, link_calls, node_comment, operator_label, tensor_lives,
+        LinkedModel, ModelStep, PrintedProgram, included_headers, link_calls, node_comment, operator_label,
+        tensor_lives,
     )
     from mlfbuild.native.printing.source import declarator, print_function, print_source
     from mlfbuild.native.printing.text import graph_text

@@ -160,12 +160,9 @@ def _check_names(model: str, interface: Interface) -> None:
         # An input that is also an output is one member of each struct, with one name.
         if other.name != port.name or other.tensor is not port.tensor:
             names = [quoted(each.tensor.name) for each in (other, port)]
-            raise UnsupportedModelError(
-                "port-names-equal-in-c",
-                place=model,
-                reason=f"the inputs or outputs {' and '.join(names)} both become {quoted(port.member)} in C",
-                hint="name them with the key interface of the model",
-            )
+            reason = f"the inputs or outputs {' and '.join(names)} both become {quoted(port.member)} in C"
+            hint = "name them with the key interface of the model"
+            raise UnsupportedModelError("port-names-equal-in-c", place=model, reason=reason, hint=hint)
 
 
 def _check_zero_points(model: str, interface: Interface) -> None:

@@ -52,19 +52,30 @@ class Reset:
 
 
 @dataclass(frozen=True)
-class LinkedModel:
-    """A lowered model with addresses; constants have their names in C.
+class PrintedProgram:
+    """What all forms of a lowered model have; constants have their names in C."""
+
+    name: str
+    constants: tuple[Constant, ...]
+    graph: Graph
+    interface: Interface
+
+    @property
+    def prefix(self) -> str:
+        """The prefix of every name in the C files."""
+        return f"tvmgen_{self.name}"
+
+
+@dataclass(frozen=True)
+class LinkedModel(PrintedProgram):
+    """A lowered model with addresses.
 
     Made by ``link_calls`` and printed by the modules of this room, which decide nothing about memory or kernels any
     more. Sizes and offsets are in bytes.
     """
 
-    name: str
-    graph: Graph
     plan: Plan
-    interface: Interface
     functions: tuple[NodeFunction, ...]
-    constants: tuple[Constant, ...]
     steps: tuple[ModelStep, ...]
     copies: tuple[tuple[str, str, int], ...]
     """(destination, source, bytes) of the copies at the end of a run, as C expressions."""
@@ -78,11 +89,6 @@ class LinkedModel:
     """Whether there is a run function that calls a hook before each operator."""
     form: CodeForm = C_INTERFACE
     """How firmware calls the network."""
-
-    @property
-    def prefix(self) -> str:
-        """The prefix of every name in the C file."""
-        return f"tvmgen_{self.name}"
 
     @property
     def tensor_structs(self) -> tuple[str, ...]:
@@ -144,7 +150,7 @@ def link_calls(
     functions, constants = tuple(linking.functions), tuple(linking.constants)
     classes = linking.classes
     return LinkedModel(
-        name, graph, plan, interface, functions, constants, steps, copies, resets, classes, trace, hook, form
+        name, constants, graph, interface, plan, functions, steps, copies, resets, classes, trace, hook, form
     )
 
 

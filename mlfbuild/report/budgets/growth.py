@@ -58,12 +58,9 @@ def baseline_in(data: bytes, path: Path) -> Baseline:
         raise InputFileError("not-a-baseline", place=path, reason="the file is not a baseline of sizes", hint=_RESTORE)
     version = top.integer(_VERSION)
     if version != FORMAT:
-        raise InputFileError(
-            "baseline-version",
-            place=path,
-            reason=f"the baseline has format {version}, and this version of mlfbuild reads format {FORMAT}",
-            hint=f"use the version of mlfbuild that wrote it, or delete it and run {UPDATE}",
-        )
+        reason = f"the baseline has format {version}, and this version of mlfbuild reads format {FORMAT}"
+        hint = f"use the version of mlfbuild that wrote it, or delete it and run {UPDATE}"
+        raise InputFileError("baseline-version", place=path, reason=reason, hint=hint)
     images = top.member("images")
     return {title: _taken(images.member(title), title) for title in images.names()}
 
@@ -203,12 +200,9 @@ def check_baseline(project: Project, *, update: bool) -> None:
 
 def _path_to_update(project: Project) -> Path:
     if project.baseline is None:
-        raise UsageError(
-            "no-baseline-to-update",
-            place=project.path,
-            reason="the project has no budget-file to update",
-            hint="add one, such as `budget-file: sizes.json`",
-        )
+        reason = "the project has no budget-file to update"
+        hint = "add one, such as `budget-file: sizes.json`"
+        raise UsageError("no-baseline-to-update", place=project.path, reason=reason, hint=hint)
     return project.baseline.path
 
 
@@ -264,12 +258,8 @@ def _only(taken: Taken, models: Collection[str]) -> Taken:
 def _read(path: Path) -> Baseline:
     found = _read_if_there(path)
     if found is None:
-        raise UsageError(
-            "baseline-missing",
-            place=path,
-            reason="no such file, which budget-file names",
-            hint=f"create it with {UPDATE} and commit it",
-        )
+        reason = "no such file, which budget-file names"
+        raise UsageError("baseline-missing", place=path, reason=reason, hint=f"create it with {UPDATE} and commit it")
     return found
 
 

@@ -190,9 +190,6 @@ def figure_table() -> Iterator[FigureTable]:
         with FigureTable(path) as table:
             yield table
     except sqlite3.Error as error:
-        raise StorageError(
-            "fleet-cache-unusable",
-            place=path,
-            reason=f"the cache cannot be used: {error}",
-            hint="check free space, or remove the file, which is made again",
-        ) from None
+        reason = f"the cache cannot be used: {error}"
+        hint = "check free space, or remove the file, which is made again"
+        raise StorageError("fleet-cache-unusable", place=path, reason=reason, hint=hint) from None

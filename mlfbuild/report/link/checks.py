@@ -295,12 +295,9 @@ def _misplaced(
             hint=_placing(data),
         )
     if data.orphan and data.section.code and known_content(data.name) is None:
-        yield Diagnostic(
-            "code-not-placed",
-            place=place,
-            reason=f"{data.title} are not mentioned in the linker script, so this code runs from flash",
-            hint=f"add *({data.name}) beside *(.data) in the linker script; mlfbuild's boards have .ramfunc there",
-        )
+        reason = f"{data.title} are not mentioned in the linker script, so this code runs from flash"
+        hint = f"add *({data.name}) beside *(.data) in the linker script; mlfbuild's boards have .ramfunc there"
+        yield Diagnostic("code-not-placed", place=place, reason=reason, hint=hint)
 
 
 def _placing(data: _Data) -> str:

@@ -49,7 +49,7 @@ from mlfbuild.jobs import (
     target_dependencies,
     watched,
 )
-from mlfbuild.jobs.tree import DEPENDENCIES_FOLDER, RECORD, subject_of, unpack, write_dependencies
+from mlfbuild.jobs.tree import DEPENDENCIES_FOLDER, RECORD, TreeSettings, subject_of, unpack, write_dependencies
 from mlfbuild.library import Library, Module, Network, dtype_called, symbol_prefix
 from mlfbuild.project import Project
 from mlfbuild.report.operators.cycles import TimedPart
@@ -158,10 +158,8 @@ def _hooked_tree(job: ProfileJob, name: str, folder: Path) -> Module:
         hooked = [replace(each, hook=each.hook or each.executor == "graph") for each in library.modules]
         library = Library(tuple(hooked))
     make_folder(folder)
-    placement, optimize = job.model.request.placement, job.model.optimize
-    unpack(
-        library, folder / "tree", archive_id=archive_id, model=job.model.model, placement=placement, optimize=optimize
-    )
+    settings = TreeSettings(job.model.model, job.model.request.placement, optimize=job.model.optimize)
+    unpack(library, folder / "tree", archive_id=archive_id, settings=settings)
     write_dependencies(folder / DEPENDENCIES_FOLDER, target_dependencies(job.target))
     return chosen_module(library, name, str(job.model.archive))
 

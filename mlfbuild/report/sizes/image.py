@@ -125,12 +125,8 @@ def read_image(path: Path) -> Image:
         symbols = tuple(sorted(_symbols(elf, table), key=lambda symbol: (symbol.address, symbol.name)))
         labels = dict(_labels(table))
     if elf["e_type"] not in {"ET_EXEC", "ET_DYN"}:
-        raise InputFileError(
-            "image-not-linked",
-            place=path,
-            reason="the file is an object file or a core dump, not a linked image",
-            hint="name the ELF file of the firmware",
-        )
+        reason = "the file is an object file or a core dump, not a linked image"
+        raise InputFileError("image-not-linked", place=path, reason=reason, hint="name the ELF file of the firmware")
     return Image(path, sha256(data), sections, symbols, labels)
 
 

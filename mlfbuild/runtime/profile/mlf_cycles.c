@@ -69,10 +69,6 @@ static uint32_t raw(void)
 
 static enum mlf_cycles_refusal enable(void)
 {
-    DEMCR |= TRCENA;
-    if ((DEMCR & TRCENA) == 0) {
-        return MLF_CYCLES_NO_TRACE;
-    }
     if (PMU_TYPE == 0) {
         return MLF_CYCLES_ABSENT;
     }
@@ -93,10 +89,6 @@ static uint32_t raw(void)
 
 static enum mlf_cycles_refusal enable(void)
 {
-    DEMCR |= TRCENA;
-    if ((DEMCR & TRCENA) == 0) {
-        return MLF_CYCLES_NO_TRACE;
-    }
     DWT_LAR = 0xC5ACCE55u; /* the Cortex-M7 locks the unit for software; other cores ignore this */
     if ((DWT_CTRL & NOCYCCNT) != 0) {
         return MLF_CYCLES_ABSENT;
@@ -113,6 +105,12 @@ static uint32_t raw(void)
 
 enum mlf_cycles_refusal mlf_cycles_start(void)
 {
+#if !defined(MLF_COUNTER_SYSTICK)
+    DEMCR |= TRCENA;
+    if ((DEMCR & TRCENA) == 0) {
+        return MLF_CYCLES_NO_TRACE;
+    }
+#endif
     const enum mlf_cycles_refusal refusal = enable();
     if (refusal != MLF_CYCLES_COUNT) {
         return refusal;

@@ -112,12 +112,9 @@ def _lock_of(project: Project) -> Lock:
     path = lock_path(project.path)
     lock = read_lock(path)
     if lock is None:
-        raise CheckFailedError(
-            "lock-missing",
-            place=path,
-            reason="there is no lock file, which a frozen build requires",
-            hint="run `mlfbuild lock` and commit the file",
-        )
+        reason = "there is no lock file, which a frozen build requires"
+        hint = "run `mlfbuild lock` and commit the file"
+        raise CheckFailedError("lock-missing", place=path, reason=reason, hint=hint)
     return lock
 
 

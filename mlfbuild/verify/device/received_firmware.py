@@ -127,12 +127,9 @@ def _check_is_held(runner: Runner, firmware: Firmware, address: int) -> None:
             code = data[start : start + 256]
             if runner.read(address, len(code)) == code:
                 return
-    raise ProcessFailedError(
-        "device-holds-another-image",
-        place=runner.name,
-        reason=f"the device does not hold {firmware.path.name}",
-        hint="omit --no-flash, or write the image to the device",
-    )
+    reason = f"the device does not hold {firmware.path.name}"
+    hint = "omit --no-flash, or write the image to the device"
+    raise ProcessFailedError("device-holds-another-image", place=runner.name, reason=reason, hint=hint)
 
 
 def _run_to_main(runner: Runner, firmware: Firmware) -> None:

@@ -111,12 +111,9 @@ def _overflow(module: Module, board: str, output: str) -> UnsupportedModelError 
     found = _OVERFLOW.search(output)
     if found is None:
         return None
-    return UnsupportedModelError(
-        "board-too-small",
-        place=module.name,
-        reason=f"the test firmware exceeds the memory {found[1]} of {board} by {int(found[2]):,} bytes",
-        hint="choose a larger board or a smaller model",
-    )
+    reason = f"the test firmware exceeds the memory {found[1]} of {board} by {int(found[2]):,} bytes"
+    hint = "choose a larger board or a smaller model"
+    return UnsupportedModelError("board-too-small", place=module.name, reason=reason, hint=hint)
 
 
 def _start_afresh_if(folder: Path, settings: str) -> None:

@@ -16,6 +16,7 @@ from mlfbuild.jobs.tree.adapters.package import (
     LibraryFiles,
     ModelFiles,
     Package,
+    cmake_packages,
     refuse_objects,
     refuse_spaces,
     wrappers,
@@ -55,14 +56,10 @@ def _check(package: Package) -> None:
         )
     for library in package.libraries:
         refuse_spaces(_SYSTEM, f"dependency {library.name!r}", (*library.sources, *library.include_dirs))
-    for dependency in package.dependencies:
-        if dependency.package:
-            raise UnsupportedModelError(
-                "cmake-package-in-nuttx",
-                place=f"dependency {dependency.name!r}",
-                reason="is a CMake package, which NuttX's Makefiles cannot use",
-                hint="name its sources in the project file, or remove --for nuttx",
-            )
+    for place in cmake_packages(package):
+        reason = "is a CMake package, which NuttX's Makefiles cannot use"
+        hint = "name its sources in the project file, or remove --for nuttx"
+        raise UnsupportedModelError("cmake-package-in-nuttx", place=place, reason=reason, hint=hint)
 
 
 def _folders(package: Package, *, public: bool) -> list[str]:

@@ -42,16 +42,22 @@ class HeaderFile:
 
 
 @dataclass(frozen=True)
-class ModelFiles:
-    """The files that a build uses of one model's tree; paths are relative to the folder of all trees."""
+class CompiledFiles:
+    """What a build compiles of a model or a library; paths are relative to the folder of all trees."""
 
     name: str
     sources: tuple[str, ...]
-    """C and C++ sources, including graph and parameters of graph executors."""
-    objects: tuple[str, ...]
-    """Objects that were compiled when the archive was exported."""
+    """C and C++ sources, for models including graph and parameters of graph executors."""
     include_dirs: tuple[str, ...]
     """Include folders for the firmware."""
+
+
+@dataclass(frozen=True)
+class ModelFiles(CompiledFiles):
+    """The files that a build uses of one model's tree."""
+
+    objects: tuple[str, ...]
+    """Objects that were compiled when the archive was exported."""
     private_include_dirs: tuple[str, ...]
     """Further include folders for the model's own sources."""
     needs: tuple[str, ...] = ()
@@ -106,12 +112,9 @@ class Package:
 
 
 @dataclass(frozen=True)
-class LibraryFiles:
-    """The files that a build uses of a required library; paths are relative to the folder of all trees."""
+class LibraryFiles(CompiledFiles):
+    """The files that a build uses of a required library."""
 
-    name: str
-    sources: tuple[str, ...]
-    include_dirs: tuple[str, ...]
     own_options: tuple[str, ...]
     """Compiler options that the project file has for its sources."""
     public: bool
@@ -237,6 +240,11 @@ def wrappers(folder: str, sources: Iterable[str], cxx: str, before: str = "") ->
         name = path.with_suffix(cxx) if path.suffix in CXX_SUFFIXES else path
         found[str(name)] = f'/* {NOTICE} */\n{before}#include "{up}{source}"\n'
     return found
+
+
+def cmake_packages(package: Package) -> list[str]:
+    """Return the places, for messages, of the libraries that are CMake packages: only CMake finds their targets."""
+    return [f"dependency {dependency.name!r}" for dependency in package.dependencies if dependency.package]
 
 
 def refuse_objects(system: str, model: ModelFiles) -> None:

@@ -6,6 +6,7 @@ Keys: https://docs.platformio.org/en/latest/manifests/library-json/index.html
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
 from mlfbuild.core import UnsupportedModelError, listed
 from mlfbuild.jobs.tree.adapters.package import DESCRIPTION, NAME, ModelFiles, Package
@@ -63,37 +64,24 @@ _HINT = "remove --for platformio"
 
 
 def _check_dependency(dependency: ResolvedLibrary) -> None:
+    place = f"dependency {dependency.name!r}"
     if dependency.compile_options:
-        raise UnsupportedModelError(
-            "platformio-needs-same-flags",
-            place=f"dependency {dependency.name!r}",
-            reason="has compile-options, but all files of a PlatformIO library have the same flags",
-            hint=_HINT,
-        )
-    paths = (*dependency.sources, *dependency.include_dirs)
-    for path in paths:
-        if " " in path:
-            raise UnsupportedModelError(
-                "space-in-platformio-path",
-                place=f"dependency {dependency.name!r}: {path}",
-                reason=_SPACE,
-                hint=_HINT,
-            )
+        reason = "has compile-options, but all files of a PlatformIO library have the same flags"
+        raise UnsupportedModelError("platformio-needs-same-flags", place=place, reason=reason, hint=_HINT)
+    _refuse_spaces(place, (*dependency.sources, *dependency.include_dirs))
 
 
 def _check(model: ModelFiles) -> None:
+    place = f"model {model.name!r}"
     if model.objects:
-        raise UnsupportedModelError(
-            "objects-in-platformio-library",
-            place=f"model {model.name!r}: {model.objects[0]}",
-            reason="is a compiled object, which a PlatformIO library cannot contain",
-            hint=_HINT,
-        )
-    for path in (*model.sources, *model.include_dirs):
+        reason = "is a compiled object, which a PlatformIO library cannot contain"
+        place = f"{place}: {model.objects[0]}"
+        raise UnsupportedModelError("objects-in-platformio-library", place=place, reason=reason, hint=_HINT)
+    _refuse_spaces(place, (*model.sources, *model.include_dirs))
+
+
+def _refuse_spaces(owner: str, paths: Iterable[str]) -> None:
+    for path in paths:
         if " " in path:
-            raise UnsupportedModelError(
-                "space-in-platformio-path",
-                place=f"model {model.name!r}: {path}",
-                reason=_SPACE,
-                hint=_HINT,
-            )
+            place = f"{owner}: {path}"
+            raise UnsupportedModelError("space-in-platformio-path", place=place, reason=_SPACE, hint=_HINT)

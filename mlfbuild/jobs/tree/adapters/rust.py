@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from mlfbuild.c_analysis import CXX_SUFFIXES
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.jobs.tree.adapters.interface import ModuleInterface, ModulePort
-from mlfbuild.jobs.tree.adapters.package import LibraryFiles, ModelFiles, Package
+from mlfbuild.jobs.tree.adapters.package import LibraryFiles, ModelFiles, Package, cmake_packages
 from mlfbuild.jobs.tree.build_text import rendered
 from mlfbuild.jobs.tree.library_folders import DEPENDENCIES_FOLDER
 from mlfbuild.library import macro_words
@@ -47,14 +47,10 @@ def files(package: Package) -> dict[str, str]:
     Raises ``UnsupportedModelError`` for libraries that are CMake packages.
     """
     # Cargo cannot find a target of CMake, and `cc` has only files to compile.
-    for dependency in package.dependencies:
-        if dependency.package:
-            raise UnsupportedModelError(
-                "cmake-package-in-crate",
-                place=f"dependency {dependency.name!r}",
-                reason="is a CMake package, which a crate cannot use",
-                hint="name its sources in the project file, or remove --for rust",
-            )
+    for place in cmake_packages(package):
+        reason = "is a CMake package, which a crate cannot use"
+        hint = "name its sources in the project file, or remove --for rust"
+        raise UnsupportedModelError("cmake-package-in-crate", place=place, reason=reason, hint=hint)
     owners: list[ModelFiles | LibraryFiles] = [*package.models, *package.libraries]
     libraries = [entry for owner in owners for entry in _libraries(owner, package)]
     models = "".join(_model(model) for model in package.models)

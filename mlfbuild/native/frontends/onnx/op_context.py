@@ -176,10 +176,7 @@ class OpContext(Emission):
 
     def integer(self, name: str, default: int) -> int:
         """Return the integer attribute ``name``."""
-        found = self.node.attributes.get(name, default)
-        if not isinstance(found, int):
-            raise GraphError(self.node.place, f"attribute {name} is not an integer")
-        return found
+        return self._attribute(name, default, int, "an integer")
 
     def real_attribute(self, name: str, default: float) -> float:
         """Return the attribute ``name``, a float."""
@@ -190,9 +187,12 @@ class OpContext(Emission):
 
     def text(self, name: str, default: str) -> str:
         """Return the attribute ``name``, a string."""
+        return self._attribute(name, default, str, "a string")
+
+    def _attribute(self, name: str, default: _T, kind: type[_T], words: str) -> _T:
         found = self.node.attributes.get(name, default)
-        if not isinstance(found, str):
-            raise GraphError(self.node.place, f"attribute {name} is not a string")
+        if not isinstance(found, kind):
+            raise GraphError(self.node.place, f"attribute {name} is not {words}")
         return found
 
     def axis(self, axis: int, rank: int) -> int:

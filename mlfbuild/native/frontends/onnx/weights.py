@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
-from mlfbuild.core import InputFileError, quoted
+from mlfbuild.core import InputFileError, quoted, varint
 
 # Smaller ones take less time to copy than to cut out.
 _LARGE = 4096
@@ -117,27 +117,19 @@ def _cut_tensor(tensor: memoryview) -> tuple[bytes, CutTensor | None]:
 
 def _message(number: int, payload: bytes) -> bytes:
     # Field numbers up to 15 have a key of one byte.
-    return bytes([number << 3 | _LEN]) + _varint(len(payload)) + payload
-
-
-def _varint(value: int) -> bytes:
-    low = bytearray()
-    while value > 0x7F:
-        low.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*low, value])
+    return bytes([number << 3 | _LEN]) + varint(len(payload)) + payload
 
 
 def fields_of(message: memoryview) -> Iterator[_Field]:
     """Yield the fields of ``message``; raises ``UnusualError``."""
     at = 0
     while at < len(message):
-        key, payload = _read_varint(message, at)
+        key, payload = _readvarint(message, at)
         number, wire_type = key >> 3, key & 7
         if wire_type == _VARINT:
-            end = _read_varint(message, payload)[1]
+            end = _readvarint(message, payload)[1]
         elif wire_type == _LEN:
-            size, payload = _read_varint(message, payload)
+            size, payload = _readvarint(message, payload)
             end = payload + size
         elif wire_type in {_I64, _I32}:
             end = payload + (8 if wire_type == _I64 else 4)
@@ -149,7 +141,7 @@ def fields_of(message: memoryview) -> Iterator[_Field]:
         at = end
 
 
-def _read_varint(message: memoryview, at: int) -> tuple[int, int]:
+def _readvarint(message: memoryview, at: int) -> tuple[int, int]:
     """Return the number at ``at`` and the position of its end."""
     value = 0
     # A varint of 64 bits has at most 10 bytes.

@@ -37,22 +37,27 @@ LSTM_INPUTS = 15
 """The number of inputs of the operator, all of which are required."""
 
 
+class LstmState(NamedTuple):
+    """The rows that a step passes to the next one: [batch, units]."""
+
+    hidden: Tensor
+    cell: Tensor
+
+
 class LstmTensors(NamedTuple):
     """The tensors of the operator; tuples have one for the input, the forget, the cell and the output gate.
 
-    ``weights`` of the features are [units, features], the ``recurrent`` ones of the hidden row [units, units]. The rows
-    ``hidden`` and ``cell`` are [batch, units], before the first step and, as ``..._after``, after the last one.
+    ``weights`` of the features are [units, features], the ``recurrent`` ones of the hidden row [units, units]. The
+    state is that ``before`` the first step and ``after`` the last one.
     """
 
     source: Tensor
     weights: tuple[Tensor, ...]
     recurrent: tuple[Tensor, ...]
     biases: tuple[Tensor, ...]
-    hidden: Tensor
-    cell: Tensor
+    before: LstmState
     output: Tensor
-    hidden_after: Tensor
-    cell_after: Tensor
+    after: LstmState
 
 
 def lstm_tensors(inputs: Inputs, outputs: Sequence[Tensor]) -> LstmTensors:
@@ -62,8 +67,9 @@ def lstm_tensors(inputs: Inputs, outputs: Sequence[Tensor]) -> LstmTensors:
     """
     present = inputs.present
     assert len(present) == LSTM_INPUTS
-    source, hidden, cell = present[0], present[13], present[14]
-    return LstmTensors(source, tuple(present[1:5]), tuple(present[5:9]), tuple(present[9:13]), hidden, cell, *outputs)
+    weights, recurrent, biases = (tuple(present[at : at + 4]) for at in (1, 5, 9))
+    before, after = LstmState(*present[13:]), LstmState(*outputs[1:])
+    return LstmTensors(present[0], weights, recurrent, biases, before, outputs[0], after)
 
 
 class LstmParameters(NamedTuple):
@@ -97,15 +103,15 @@ def lstm_rescales(tensors: LstmTensors, cell_clip: float, *, rounded: bool) -> L
 
     ``rounded`` is that of ``scale_product``.
     """
-    cell, hidden = tensors.cell.affine.scale, tensors.hidden.affine.scale
+    cell, hidden = tensors.before.cell.affine.scale, tensors.before.hidden.affine.scale
     return LstmRescales(
         _gate_rescales(tensors.source, tensors.weights, rounded=rounded),
-        _gate_rescales(tensors.hidden, tensors.recurrent, rounded=rounded),
+        _gate_rescales(tensors.before.hidden, tensors.recurrent, rounded=rounded),
         # The factor of a product of two scales, as for the other products; both are those of the cell here.
         quantize_multiplier(_FRACTION * cell / cell),
         quantize_multiplier(_FRACTION * _FRACTION / cell),
         quantize_multiplier(_FRACTION * _FRACTION / hidden),
-        _cell_table(tensors.cell),
+        _cell_table(tensors.before.cell),
         _clip(cell_clip, cell),
     )
 
@@ -156,7 +162,7 @@ def whole_step(
     # Zero points are subtracted before the products here; a kernel that folds them into the bias has the same integer
     # sums.
     features = row.astype(np.int64) - tensors.source.affine.zero_point
-    units = hidden.astype(np.int64) - tensors.hidden.affine.zero_point
+    units = hidden.astype(np.int64) - tensors.before.hidden.affine.zero_point
 
     def gate(at: int) -> Whole:
         sums = features @ parameters.weights[at].T.astype(np.int64) + parameters.biases[at]
@@ -173,8 +179,8 @@ def whole_step(
     # ``kept`` and ``added`` were clamped to int16 each, so that their sum is bounded but may exceed int16.
     following = np.clip(kept + added, *rescales.clip)
     squashed = rescales.hidden.apply(tanh.interpolated(rescales.table, following) * outputs)
-    stored = squashed + tensors.hidden.affine.zero_point
-    bounded = np.clip(stored, *integer_range(tensors.hidden.dtype))
+    stored = squashed + tensors.before.hidden.affine.zero_point
+    bounded = np.clip(stored, *integer_range(tensors.before.hidden.dtype))
     return bounded.astype(hidden.dtype), following.astype(np.int16)
 
 

@@ -128,12 +128,16 @@ MLF_NAKED void mlf_spread_filters_dsp(const int32_t *weights MLF_UNUSED,
                      "pop {r4-r8, r10, r11, pc}");
 }
 
-/* r0: plane, r1: filter, r2, r8, r10-r12, lr: six sums, r3, r4: a row of the filter, r5-r7: inputs; bias in lr. */
-#define MLF_ROW1_DSP(w01, w12, d0, d1, d2, d3, r2, r8, r10, r11, r12, lr)                                              \
+/* A row of the filter and its first inputs. */
+#define MLF_LOAD_ROW_DSP(w01, w12, d0, d1)                                                                             \
     "ldr r3, [r1, #" w01 "]\n\t"                                                                                       \
     "ldr r4, [r1, #" w12 "]\n\t"                                                                                       \
     "ldr r5, [r0, #" d0 "]\n\t"                                                                                        \
-    "ldr r6, [r0, #" d1 "]\n\t"                                                                                        \
+    "ldr r6, [r0, #" d1 "]\n\t"
+
+/* r0: plane, r1: filter, r2, r8, r10-r12, lr: six sums, r3, r4: a row of the filter, r5-r7: inputs; bias in lr. */
+#define MLF_ROW1_DSP(w01, w12, d0, d1, d2, d3, r2, r8, r10, r11, r12, lr)                                              \
+    MLF_LOAD_ROW_DSP(w01, w12, d0, d1)                                                                                 \
     "ldr r7, [r0, #" d2 "]\n\t"                                                                                        \
     "smlad r2, r5, r3, " r2 "\n\t"                                                                                     \
     "smlabt r2, r6, r4, r2\n\t"                                                                                        \
@@ -150,10 +154,7 @@ MLF_NAKED void mlf_spread_filters_dsp(const int32_t *weights MLF_UNUSED,
     "smlad lr, r5, r4, lr\n\t"
 
 #define MLF_ROW2_DSP(w01, w12, d0, d1, d2, d3, d4, d5, d6, r2, r8, r10, r11, r12, lr)                                  \
-    "ldr r3, [r1, #" w01 "]\n\t"                                                                                       \
-    "ldr r4, [r1, #" w12 "]\n\t"                                                                                       \
-    "ldr r5, [r0, #" d0 "]\n\t"                                                                                        \
-    "ldr r6, [r0, #" d1 "]\n\t"                                                                                        \
+    MLF_LOAD_ROW_DSP(w01, w12, d0, d1)                                                                                 \
     "ldr r7, [r0, #" d2 "]\n\t"                                                                                        \
     "smlad r2, r5, r3, " r2 "\n\t"                                                                                     \
     "smlabt r2, r6, r4, r2\n\t"                                                                                        \
@@ -185,10 +186,7 @@ MLF_NAKED void mlf_spread_filters_dsp(const int32_t *weights MLF_UNUSED,
 
 /* One output. */
 #define MLF_SINGLE_ROW_DSP(w01, w12, d0, d1)                                                                           \
-    "ldr r3, [r1, #" w01 "]\n\t"                                                                                       \
-    "ldr r4, [r1, #" w12 "]\n\t"                                                                                       \
-    "ldr r5, [r0, #" d0 "]\n\t"                                                                                        \
-    "ldr r6, [r0, #" d1 "]\n\t"                                                                                        \
+    MLF_LOAD_ROW_DSP(w01, w12, d0, d1)                                                                                 \
     "smlad r2, r5, r3, r2\n\t"                                                                                         \
     "smlabt r2, r6, r4, r2\n\t"
 

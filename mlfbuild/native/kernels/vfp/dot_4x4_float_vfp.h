@@ -47,6 +47,13 @@ struct mlf_dot_4x4_vfp {
     "vfma.f32 s" #y2 ", s" #w2 ", s" #x "\n\t"                                                                         \
     "vfma.f32 s" #y3 ", s" #w3 ", s" #x "\n\t"
 
+/* Inputs s(x0) to s(x3) of the four pixels times the weights w. */
+#define MLF_DOT_4X4_VFP(x0, x1, x2, x3, w0, w1, w2, w3)                                                                \
+    MLF_DOT_1X4_VFP(x0, w0, w1, w2, w3, 16, 17, 18, 19)                                                                \
+    MLF_DOT_1X4_VFP(x1, w0, w1, w2, w3, 20, 21, 22, 23)                                                                \
+    MLF_DOT_1X4_VFP(x2, w0, w1, w2, w3, 24, 25, 26, 27)                                                                \
+    MLF_DOT_1X4_VFP(x3, w0, w1, w2, w3, 28, 29, 30, 31)
+
 /* Bound each sum by s0. */
 #define MLF_EACH_SUM_VFP(step)                                                                                         \
     ".irp x, s16, s17, s18, s19, s20, s21, s22, s23, s24, s25, s26, s27, s28, s29, s30, s31\n\t" step ".endr\n"
@@ -92,10 +99,7 @@ MLF_NAKED void mlf_dot_4x4_vfp(struct mlf_dot_4x4_vfp *tile MLF_UNUSED)
                      "vldmia r1!, {s2, s3}\n\t"
                      "vldmia r2!, {s4, s5}\n\t"
                      "vldmia r3!, {s6, s7}\n\t"
-                     MLF_DOT_1X4_VFP(0, 8, 9, 10, 11, 16, 17, 18, 19)
-                     MLF_DOT_1X4_VFP(2, 8, 9, 10, 11, 20, 21, 22, 23)
-                     MLF_DOT_1X4_VFP(4, 8, 9, 10, 11, 24, 25, 26, 27)
-                     MLF_DOT_1X4_VFP(6, 8, 9, 10, 11, 28, 29, 30, 31)
+                     MLF_DOT_4X4_VFP(0, 2, 4, 6, 8, 9, 10, 11)
                      MLF_DOT_1X4_VFP(1, 12, 13, 14, 15, 16, 17, 18, 19)
                      MLF_DOT_1X4_VFP(3, 12, 13, 14, 15, 20, 21, 22, 23)
                      "subs lr, lr, #1\n\t"
@@ -110,10 +114,7 @@ MLF_NAKED void mlf_dot_4x4_vfp(struct mlf_dot_4x4_vfp *tile MLF_UNUSED)
                      "vldr s2, [r1]\n\t"
                      "vldr s4, [r2]\n\t"
                      "vldr s6, [r3]\n\t"
-                     MLF_DOT_1X4_VFP(0, 8, 9, 10, 11, 16, 17, 18, 19)
-                     MLF_DOT_1X4_VFP(2, 8, 9, 10, 11, 20, 21, 22, 23)
-                     MLF_DOT_1X4_VFP(4, 8, 9, 10, 11, 24, 25, 26, 27)
-                     MLF_DOT_1X4_VFP(6, 8, 9, 10, 11, 28, 29, 30, 31)
+                     MLF_DOT_4X4_VFP(0, 2, 4, 6, 8, 9, 10, 11)
                      "5:\n\t"
                      "cmp r11, r12\n\t"
                      "bne 2b\n\t"

@@ -80,16 +80,16 @@ def _rows(tensors: LstmTensors) -> tuple[Parameter, ...]:
     """Return the parameters that are not constants: inputs, states and output."""
     return (
         reads("row", tensors.source),
-        reads("hidden_before", tensors.hidden),
-        reads("cell_before", tensors.cell),
+        reads("hidden_before", tensors.before.hidden),
+        reads("cell_before", tensors.before.cell),
         writes("result", tensors.output),
-        writes("hidden_after", tensors.hidden_after),
-        writes("cell_after", tensors.cell_after),
+        writes("hidden_after", tensors.after.hidden),
+        writes("cell_after", tensors.after.cell),
     )
 
 
 def _shape_lines(operator: UnidirectionalSequenceLstm, tensors: LstmTensors) -> Sequence[str]:
-    batches, units, inputs = operator.batch(tensors), tensors.hidden.shape[1], tensors.source.shape[2]
+    batches, units, inputs = operator.batch(tensors), tensors.before.hidden.shape[1], tensors.source.shape[2]
     steps = tensors.source.shape[0 if operator.time_major else 1]
     batch, step = (1, batches) if operator.time_major else (steps, 1)  # in rows
     fields = {
@@ -173,7 +173,7 @@ def _quantized(
         "table.shift": rescales.table.shift,
         "least_cell": rescales.clip[0],
         "greatest_cell": rescales.clip[1],
-        "hidden_zero_point": zero_point(tensors.hidden),
+        "hidden_zero_point": zero_point(tensors.before.hidden),
     }
     gates = _gate_rescales((*rescales.weights, *rescales.recurrent), wide=wide)
     common = (
@@ -183,7 +183,7 @@ def _quantized(
     )
     if packed is not None:
         # Rows are padded to whole groups of four, which are loaded together.
-        elements = sum(4 * groups_of(tensor.shape[-1]) for tensor in (tensors.source, tensors.hidden))
+        elements = sum(4 * groups_of(tensor.shape[-1]) for tensor in (tensors.source, tensors.before.hidden))
         return (
             *common,
             Parameter("const int32_t *", "weights", Constant.packed(packed, _DSP_HEADER, name="weights_packed")),
@@ -227,5 +227,5 @@ def _folded_biases(tensors: LstmTensors) -> Array:
         folded_bias(bias.known, weights.known, 0, zero_point(tensors.source))
         for bias, weights in zip(tensors.biases, tensors.weights, strict=True)
     ]
-    hidden = [folded_bias(None, weights.known, 0, zero_point(tensors.hidden)) for weights in tensors.recurrent]
+    hidden = [folded_bias(None, weights.known, 0, zero_point(tensors.before.hidden)) for weights in tensors.recurrent]
     return np.ascontiguousarray(np.stack([*rows, *hidden], 1))

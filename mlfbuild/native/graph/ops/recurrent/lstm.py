@@ -63,14 +63,14 @@ class UnidirectionalSequenceLstm(Operator):
         return self._check_types(tensors) or self._check_shapes(tensors) or self._check_quantization(tensors)
 
     def _check_types(self, tensors: LstmTensors) -> str | None:
-        source, cell = tensors.source, tensors.cell
+        source, cell = tensors.source, tensors.before.cell
         cell_type = DType.FLOAT32 if source.dtype is DType.FLOAT32 else DType.INT16
         # Cells of integer layers are int16 even for int8 activations, as in TFLite.
         if cell.dtype is not cell_type:
             return f"the cell state {cell} must be {cell_type.value}"
         return (
-            rules.arithmetic(source, tensors.hidden, tensors.output, tensors.hidden_after, types=self.types)
-            or rules.arithmetic(cell, tensors.cell_after, types=(cell_type,))
+            rules.arithmetic(source, tensors.before.hidden, tensors.output, tensors.after.hidden, types=self.types)
+            or rules.arithmetic(cell, tensors.after.cell, types=(cell_type,))
             or rules.first(self._check_weights(source, weights) for weights in (*tensors.weights, *tensors.recurrent))
             or rules.first(self._check_bias(source, bias) for bias in tensors.biases)
         )
@@ -97,28 +97,28 @@ class UnidirectionalSequenceLstm(Operator):
     # The cell may have another shape in the file, but as many elements.
     def _check_shapes(self, tensors: LstmTensors) -> str | None:
         source = tensors.source
-        reason = rules.rank(source, 3) or rules.rank(tensors.hidden, 2)
+        reason = rules.rank(source, 3) or rules.rank(tensors.before.hidden, 2)
         if reason is not None:
             return reason
-        batch, units, features = self.batch(tensors), tensors.hidden.shape[1], source.shape[2]
+        batch, units, features = self.batch(tensors), tensors.before.hidden.shape[1], source.shape[2]
         return (
-            rules.shape(tensors.hidden, (batch, units))
+            rules.shape(tensors.before.hidden, (batch, units))
             or rules.first(rules.shape(weights, (units, features)) for weights in tensors.weights)
             or rules.first(rules.shape(weights, (units, units)) for weights in tensors.recurrent)
             or rules.first(rules.shape(bias, (units,)) for bias in tensors.biases)
-            or rules.same_elements(tensors.hidden, tensors.cell)
+            or rules.same_elements(tensors.before.hidden, tensors.before.cell)
             or rules.shape(tensors.output, (*source.shape[:2], units))
-            or rules.shape(tensors.hidden_after, tensors.hidden.shape)
-            or rules.shape(tensors.cell_after, tensors.cell.shape)
+            or rules.shape(tensors.after.hidden, tensors.before.hidden.shape)
+            or rules.shape(tensors.after.cell, tensors.before.cell.shape)
         )
 
     def _check_quantization(self, tensors: LstmTensors) -> str | None:
         if tensors.source.dtype is DType.FLOAT32:
             return None
         return (
-            rules.same_quantization(tensors.hidden, tensors.output)
-            or rules.same_quantization(tensors.hidden, tensors.hidden_after)
-            or rules.same_quantization(tensors.cell, tensors.cell_after)
+            rules.same_quantization(tensors.before.hidden, tensors.output)
+            or rules.same_quantization(tensors.before.hidden, tensors.after.hidden)
+            or rules.same_quantization(tensors.before.cell, tensors.after.cell)
             or rules.computable(lambda: self.rescales(tensors))
             or (self._check_sums(tensors) if tensors.source.dtype is DType.INT16 else None)
         )
