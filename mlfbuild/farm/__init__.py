@@ -10,7 +10,7 @@ is Dask's ``LocalCluster`` on this machine. No file system is shared: inputs and
 
 **Rules.**
 
-1. Short tasks share a call (``batch``): as many as take half a second, or 8 s on 100 workers, because each call costs
+1. Short tasks share a call (``batch``): as many as take a second, or 8 s on 100 workers, because each call costs
    the scheduler 4 ms. If a worker dies, the tasks of its calls run again.
 2. A call carries its files, up to a mebibyte. A larger file is a task of Dask's own whose key is the SHA-256 of its
    content: it is sent to a worker once, and if one is lost with it, the scheduler has it still.
@@ -29,7 +29,7 @@ is Dask's ``LocalCluster`` on this machine. No file system is shared: inputs and
 7. Boards are resources in Dask's sense: a task that needs ``board:nucleo-f446re`` waits for a worker that was started
    with ``--resources board:nucleo-f446re=1`` and has it free.
 
-**Example.** 800 compilations of 0.1 s on two workers: after the first few, five share a call, four calls are submitted
+**Example.** 800 compilations of 0.1 s on two workers: after the first few, ten share a call, four calls are submitted
 at a time, and each archive comes back as bytes with its SHA-256.
 
 **What it does not do.** It does not know what tasks do (``jobs`` and ``usecases`` make them), caches nothing (they ask

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from mlfbuild.farm.task import FarmTask
 
-_SECONDS = 0.5
+_SECONDS = 1.0
 """How long a worker needs for a batch: the 15 ms of CPU time that a call takes on one machine are little beside it."""
 _SECONDS_FOR_EACH_THREAD = 0.08
 """The same for each thread of the cluster: a call takes 4 ms of the scheduler, which has one core for all of them."""

@@ -165,7 +165,13 @@ class Farm:
         threads = max(1, sum(self._threads.values()))
         most = running.pace.most(threads)
         free = max(0, (_AHEAD if most == 1 else _AHEAD // 2) * threads - len(running.calls))
-        for batch in batches([*itertools.islice(waiting, free * most)], free, most):
+        ready = running.ready
+        # Batches become smaller towards the end, which must be seen to come, so that all workers end together.
+        seen = 2 * threads if most > 1 else 0
+        ready += itertools.islice(waiting, max(0, (free + seen) * most - len(ready)))
+        size = max(1, min(most, len(ready) // (2 * threads)))
+        taken, ready[:] = ready[: free * size], ready[free * size :]
+        for batch in batches(taken, free, size):
             for task in batch.tasks:
                 if self._threads and not self._offered(task):
                     raise _without_resource(task)
@@ -313,6 +319,8 @@ class _Running:
 
     def __init__(self) -> None:
         self.pace = Pace()
+        self.ready: list[FarmTask] = []
+        """The next tasks, which are not submitted yet."""
         self.calls: dict[str, tuple[Batch, Future[Any]]] = {}
         self.ended: queue.SimpleQueue[str] = queue.SimpleQueue()
 

@@ -43,10 +43,10 @@ def test_short_tasks_share_a_call() -> None:
     pace = Pace()
     assert pace.most(2) == 1  # nothing is known yet
     pace.learn(0.1)
-    assert (pace.most(2), pace.most(1000)) == (5, 32)
+    assert (pace.most(2), pace.most(1000)) == (10, 32)
     assert [len(batch.tasks) for batch in batches([task] * 12, 4, 5)] == [3, 3, 3, 3]
     assert [len(batch.tasks) for batch in batches([task] * 12 + [board], 1, 5)] == [1, 5, 5, 2]
-    pace.learn(9)
+    pace.learn(90)
     assert pace.most(2) == 1
 
 
