@@ -22,6 +22,9 @@ _LOCAL = {
     "distributed.worker.daemon": True,
     "distributed.worker.profile.enabled": False,  # it samples the stack a hundred times a second
     "distributed.admin.system-monitor.gil.enabled": False,
+    "distributed.admin.system-monitor.interval": "10s",
+    "distributed.admin.tick.interval": "1s",  # each process looks whether its event loop is late, not 50 times a second
+    "distributed.scheduler.active-memory-manager.start": False,
 }
 _LOGGERS = ("distributed", "distributed.client", "distributed.gc", "tornado.application", "asyncio")
 """Loggers with handlers or levels of their own, in which Dask prints a line or a traceback for each lost connection."""
@@ -36,6 +39,7 @@ def connected_client(settings: FarmSettings) -> Iterator[Any]:
     with contextlib.ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         warnings.filterwarnings("ignore", module=r"distributed\.")
+        warnings.filterwarnings("ignore", "Creating scratch directories")  # of a busy disk, in the name of contextlib
         address: Any = settings.scheduler
         if not address:
             stack.enter_context(dask.config.set(_LOCAL))
