@@ -5,9 +5,10 @@ from __future__ import annotations
 import pickle
 from collections.abc import Sequence
 
-from mlfbuild.core import MlfError, read_bytes, sha256
+from mlfbuild.core import read_bytes, sha256
 from mlfbuild.jobs import (
     BUILD_FOLDER,
+    FarmWork,
     ProfileJob,
     Progress,
     TargetJob,
@@ -16,6 +17,7 @@ from mlfbuild.jobs import (
     profile_jobs,
     programs_of,
     raise_first,
+    run_on_farm,
     target_jobs,
     tree_files,
 )
@@ -54,42 +56,37 @@ def _on_farm(
     project: Project, targets: Sequence[TargetJob], workers: int, watch: Progress, runs: int
 ) -> list[ModelRun]:
     """Profile each model on a worker of the farm; raises the first error in the order of the models."""
-    from mlfbuild.farm import FarmSettings, FarmTask, open_farm, program_versions
+    from mlfbuild.farm import FarmResult, FarmSettings, FarmTask
 
     jobs = [job for target in targets for job in profile_jobs(project, target, project.root / BUILD_FOLDER)]
     if not jobs:
         raise nothing_to_profile([target.name for target in targets], project.path)
-    shown = {f"profile {job.model.title}": job.model.task("profile") for job in jobs}
-    tasks = [
-        FarmTask(
+    found: list[list[ModelRun]] = [[] for _ in jobs]
+
+    def work_of(number: int, job: ProfileJob) -> FarmWork:
+        task = FarmTask(
             key=sha256(read_bytes(job.model.archive, "archive")),
-            title=title,
+            title=f"profile {job.model.title}",
             function=f"{__name__}:profile_here",
             argument=(job, f"{project.path}: targets.{job.target.name}.runner", runs),
             root=project.root,
             files=[*job.vectors.values(), *tree_files(job.model, job.target)],
             resources=board_resource(job.target),
         )
-        for title, job in zip(shown, jobs, strict=True)
-    ]
-    watch.expect(len(tasks))
-    for task in shown.values():
-        watch.start(task)
-    order = {title: number for number, title in enumerate(shown)}
-    found: dict[int, list[ModelRun]] = {}
-    errors: dict[int, MlfError] = {}
-    versions = program_versions(sorted({name for job in jobs for name in programs_of(job.target)}))
-    with open_farm(FarmSettings(project.jobs.address, workers), versions) as farm:
-        for done, result in farm.run(tasks):
-            number, task = order[done.title], shown[done.title]
-            if isinstance(result, MlfError):
-                errors[number] = result
-                watch.fail(task)
-            else:
-                found[number] = pickle.loads(result.outputs["runs"])  # noqa: S301 - as Dask does with all results
-                watch.finish(task, f"profiled on {result.worker}")
+
+        def end(result: FarmResult) -> None:
+            found[number] = pickle.loads(result.outputs["runs"])  # noqa: S301 - as Dask does with all results
+            watch.finish(shown, f"profiled on {result.worker}")
+
+        shown = job.model.task("profile")
+        return FarmWork(task, shown, end)
+
+    works = [work_of(number, job) for number, job in enumerate(jobs)]
+    watch.expect(len(works))
+    programs = {name for job in jobs for name in programs_of(job.target)}
+    errors = run_on_farm(FarmSettings(project.jobs.address, workers), works, watch, programs)
     raise_first(errors, watch)
-    return [run for number in sorted(found) for run in found[number]]
+    return [run for runs_of_job in found for run in runs_of_job]
 
 
 def profile_here(argument: tuple[ProfileJob, str, int]) -> dict[str, bytes]:

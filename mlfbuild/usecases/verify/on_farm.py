@@ -7,16 +7,16 @@ and its results are never kept: a board may be another one tomorrow.
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from mlfbuild import verify
 from mlfbuild.cache import ResultCache, shared_cache
 from mlfbuild.core import MlfError, read_bytes, sha256
-from mlfbuild.farm import FarmResult, FarmSettings, FarmTask, open_farm, program_versions
-from mlfbuild.jobs import Action, Progress, board_resource, programs_of, read_files, tree_files
+from mlfbuild.farm import FarmResult, FarmSettings, FarmTask, program_versions
+from mlfbuild.jobs import Action, FarmWork, Progress, board_resource, programs_of, read_files, run_on_farm, tree_files
 from mlfbuild.usecases.verify.jobs import REPORT, VerifyJob
 
 
@@ -30,40 +30,41 @@ def verified_on_farm(
 ) -> dict[int, verify.VerifyReport | MlfError]:
     """Return number in ``jobs`` -> report or error of those that can travel, whose models have been built.
 
-    ``root`` is the project's folder. Raises as ``open_farm`` and ``Farm.run``.
+    ``root`` is the project's folder. Raises as ``run_on_farm``.
     """
     found: dict[int, verify.VerifyReport | MlfError] = {}
     travelling = {number: job for number, job in enumerate(jobs) if can_travel(job)}
-    versions = program_versions(sorted({name for job in travelling.values() for name in programs_of(job.target)}))
-    actions = {number: _action(job, versions) for number, job in travelling.items()}
+    programs = {name for job in travelling.values() for name in programs_of(job.target)}
+    versions = program_versions(sorted(programs))
+    works: dict[int, FarmWork] = {}
     for number, job in travelling.items():
-        watch.start(job.task)
-        known = _kept(job, actions[number])
-        if known is not None:
+        action = _action(job, versions)
+        known = _kept(job, action)
+        if known is None:
+            end = functools.partial(_end, job, action, watch, functools.partial(found.__setitem__, number))
+            works[number] = FarmWork(_task(job, action, root), job.task, end, "could not be checked")
+        else:
+            watch.start(job.task)
             found[number] = known
             watch.finish(job.task, "passed (from the cache)")
-    tasks = {number: _task(job, actions[number], root) for number, job in travelling.items() if number not in found}
-    if not tasks:
-        return found
-    numbers = {task.title: number for number, task in tasks.items()}
-    with open_farm(settings, versions) as farm:
-        for task, result in farm.run(tasks.values()):
-            number = numbers[task.title]
-            found[number] = _ended(jobs[number], actions[number], result, watch)
-    return found
+    errors = run_on_farm(settings, works.values(), watch, programs)
+    return found | {number: errors[place] for place, number in enumerate(works) if place in errors}
 
 
-def _ended(job: VerifyJob, action: Action, result: FarmResult | MlfError, watch: Progress) -> Any:
-    if isinstance(result, MlfError):
-        watch.fail(job.task, "could not be checked")
-        return result
+def _end(
+    job: VerifyJob,
+    action: Action,
+    watch: Progress,
+    found: Callable[[verify.VerifyReport], None],
+    result: FarmResult,
+) -> None:
     report = _read(result.outputs[REPORT])
+    found(report)
     if report.passed:
         watch.finish(job.task, f"passed on {result.worker}")
         _keep(job, action, result)
     else:
         watch.fail(job.task, "FAILED")
-    return report
 
 
 def _task(job: VerifyJob, action: Action, root: Path) -> FarmTask:
