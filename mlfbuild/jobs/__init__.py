@@ -72,6 +72,7 @@ if TYPE_CHECKING:
         write_target_dependencies,
     )
     from mlfbuild.jobs.links import inputs_now, link_record
+    from mlfbuild.jobs.links_on_farm import link_on_farm
     from mlfbuild.jobs.locks import LOCKED_VARIABLE, folder_locked, tree_locked, trees_locked
     from mlfbuild.jobs.model_builds import (
         archive_record, budgets_text, compile_action, compile_if_needed, compile_once, compiled_of, copy_archive,

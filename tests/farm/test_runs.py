@@ -1,18 +1,14 @@
 """Verifications and profiles on a farm: the same results as here, boards as resources, and nothing run twice."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from mlfbuild.core import running
-from support.dask_cluster import DaskCluster, dask_cluster
+from support.dask_cluster import DaskCluster, dask_cluster, run
 from support.firmware_repo import tiny_network
 from support.labgrid_farm import farm, free_port
 from support.oracle import tflite_micro_run
@@ -49,16 +45,6 @@ def project(tmp_path: Path) -> Path:
     np.savez(tmp_path / "vectors/net.npz", in0=inputs, out0=outputs)
     (tmp_path / "mlfbuild.yml").write_text(PROJECT)
     return tmp_path
-
-
-def run(project: Path, *words: str, status: int = 0, **environment: str) -> tuple[Any, str]:
-    """Run the command; return the JSON that it prints, and its events."""
-    command = [sys.executable, "-m", "mlfbuild", *words, "--format", "json"]
-    own = {"MLFBUILD_CACHE": str(project / "cache"), **environment}
-    kept = {name: value for name, value in os.environ.items() if name != "MLFBUILD_CACHE_DISABLE"}
-    done = subprocess.run(command, cwd=project, env={**kept, **own}, capture_output=True, text=True, check=False)
-    assert done.returncode == status, done.stderr
-    return json.loads(done.stdout or "null"), done.stderr
 
 
 @pytest.mark.sweep
