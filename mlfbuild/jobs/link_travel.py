@@ -32,9 +32,10 @@ from mlfbuild.jobs.firmware_build import cross_build
 from mlfbuild.jobs.links import link_record, ninja
 from mlfbuild.jobs.model_job import FirmwareJob
 from mlfbuild.jobs.project_jobs import BUILD_FOLDER
+from mlfbuild.jobs.travel import REASON
 
-IMAGE, MAP, PRINTED, FACTS, REASON = "image", "image.map", "printed.txt", "facts.json", "reason.txt"
-"""Outputs of a link, for workers and in the cache; ``REASON`` alone says why it is not made there."""
+IMAGE, MAP, PRINTED, FACTS = "image", "image.map", "printed.txt", "facts.json"
+"""Outputs of a link, for workers and in the cache; or only ``REASON``."""
 ROOT = b"@project@"
 """The project's folder in ``MAP``."""
 _DATE = 315532800  # 1980-01-01, as in archives

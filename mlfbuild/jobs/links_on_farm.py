@@ -36,7 +36,6 @@ from mlfbuild.jobs.link_travel import (
     IMAGE,
     MAP,
     PRINTED,
-    REASON,
     ROOT,
     TravellingLink,
     build_variables,
@@ -51,6 +50,7 @@ from mlfbuild.jobs.model_job import FirmwareJob
 from mlfbuild.jobs.on_farm import programs_of
 from mlfbuild.jobs.placement import write_params_binary
 from mlfbuild.jobs.progress import UP_TO_DATE, Progress, Task, raise_first
+from mlfbuild.jobs.travel import REASON
 
 _STATE = ".mlfbuild-farm.json"
 """The file in a build folder with the names of the files that CMake read, and a digest of all that configured it."""

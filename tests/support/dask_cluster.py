@@ -48,7 +48,8 @@ class Built:
 
     def check(self, status: int = 0) -> "Built":
         """Fail if the build ended otherwise, or if Dask or Python printed anything."""
-        ours = ("compile ", "unpack ", "link ", "mlfbuild: ", "note: ", "nothing to build", "  ")  # the last are tables of sizes
+        # The last are tables of sizes.
+        ours = ("compile ", "unpack ", "link ", "mlfbuild: ", "note: ", "nothing to build", "  ")
         other = [line for line in self.err.splitlines() if line and not line.startswith(ours)]
         assert (self.status, other) == (status, []), self.err
         return self
