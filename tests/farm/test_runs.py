@@ -91,7 +91,7 @@ def test_tasks_wait_for_a_place_of_labgrid(cluster: DaskCluster, project: Path, 
     targets = f"  nucleo: {{cpu: cortex-m4, runner: {{labgrid: nucleo, memory: {memory}}}}}\n"
     (project / "mlfbuild.yml").write_text(f"mlfbuild: 1\ntargets:\n{targets}models:\n{models}")
     device = ["qemu-system-arm", "-M", "mps2-an386", "-S", "-gdb", f"tcp:127.0.0.1:{port}", "-display", "none"]
-    with farm(tmp_path) as boards, running([*device, "-serial", "null"]):
+    with farm(tmp_path) as boards, running([*device, "-serial", "null"]) as qemu:
         boards.make_place("nucleo", f"gdb=:{port}", "gdb-server=qemu", group="bare")
         places = {"LG_COORDINATOR": boards.address, "LG_USERNAME": "tester"}
         cluster.worker("desk", "--no-nanny", "--nthreads", "2", "--resources", "board:nucleo=1", **places)
@@ -102,4 +102,5 @@ def test_tasks_wait_for_a_place_of_labgrid(cluster: DaskCluster, project: Path, 
         boards.client("-p", "nucleo", "acquire", user="bob")
         _, events = run(project, "verify", "--on", "dask", status=6, DASK_SCHEDULER_ADDRESS=cluster.address)
         assert json.loads(events.splitlines()[-1])["code"] == "place-acquired"
+        qemu.kill()
     cluster.kill("desk")
