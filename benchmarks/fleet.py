@@ -1,7 +1,7 @@
 """Print how builds of many models grow, what a cluster of Dask costs on one machine, and what its scheduler can carry.
 
     python benchmarks/fleet.py growth [--models 10,100,1000] [--targets 1,4] [-j N]
-    python benchmarks/fleet.py farm [--models 200] [--targets 4] [-j 2] [--model ../shared/models/kws_int8.tflite]
+    python benchmarks/fleet.py farm [--models 200] [--targets 4] [-j 2] [--rounds 2] [--model kws_int8.tflite]
     python benchmarks/fleet.py replay [--workers 100] [--tasks 100000] [--mean 1.0]
 
 ``growth`` builds projects of small networks with ``mlfbuild build``: cold, with nothing to do, and after one model
@@ -20,7 +20,6 @@ import json
 import os
 import random
 import resource
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -105,26 +104,27 @@ def archives(folder: Path) -> dict[str, str]:
 
 
 def measure_farm(options: argparse.Namespace) -> None:
-    """Print the cost of a cluster on this machine beside that of worker processes."""
+    """Print the cost of a cluster on this machine beside that of worker processes: the least of interleaved rounds."""
     models, targets = options.models[0], options.targets[0]
-    with tempfile.TemporaryDirectory() as temporary:
-        costs, hashes = [], []
-        for words in ((), ("--on", "dask")):
+    costs: dict[str, list[Cost]] = {"here": [], "dask": []}
+    hashes = []
+    for place in options.rounds * [*costs]:
+        with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary) / "project"
             write_project(folder, models, targets, options.model)
-            cost = mlfbuild(folder, "build", f"-j{options.jobs}", "-q", *words)
-            costs.append(cost)
+            cost = mlfbuild(folder, "build", f"-j{options.jobs}", "-q", "--on", place)
+            costs[place].append(cost)
             hashes.append(archives(folder))
-            print(f"{' '.join(words) or 'worker processes':18}{cost.seconds:8.1f} s {cost.cpu:8.1f} s CPU", flush=True)
-            if words:
-                keys = (folder / "build/mlf").rglob(".*.tar.key")
-                times = sorted(json.loads(path.read_bytes())["seconds"] for path in keys)
-                options.times.write_text(json.dumps([each for each in times if each]))
-            shutil.rmtree(folder)
-    plain, dask = costs
-    print(f"{len(hashes[0])} archives, {'the same bytes' if hashes[0] == hashes[1] else 'OTHER BYTES'}")
-    print(f"time: {dask.seconds / plain.seconds:.2f} of the plain run (at most 1.15)")
-    print(f"CPU: {1000 * (dask.cpu - plain.cpu) / len(hashes[0]):.1f} ms a task more (at most 20)")
+            load = os.getloadavg()[0]
+            print(f"--on {place} {cost.seconds:8.1f} s {cost.cpu:8.1f} s CPU (load {load:.1f})", flush=True)
+            keys = (folder / "build/mlf").rglob(".*.tar.key")
+            times = sorted(json.loads(path.read_bytes())["seconds"] for path in keys)
+            options.times.write_text(json.dumps([each for each in times if each]))
+    wall, cpu = ([min(getattr(cost, what) for cost in costs[place]) for place in costs] for what in ("seconds", "cpu"))
+    same = all(one == hashes[0] for one in hashes)
+    print(f"{len(hashes[0])} archives, {'the same bytes' if same else 'OTHER BYTES'}")
+    print(f"time: {wall[1] / wall[0]:.2f} of the plain run (at most 1.15)")
+    print(f"CPU: {1000 * (cpu[1] - cpu[0]) / len(hashes[0]):.1f} ms a task more (at most 20)")
 
 
 def slept(seconds: float) -> dict[str, bytes]:
@@ -191,7 +191,8 @@ def replay(options: argparse.Namespace) -> None:
                 process.wait()
     ideal = options.mean * options.tasks / options.workers
     print(f"{done:,} of {options.tasks:,} tasks of {options.mean} s on average, {options.workers} workers")
-    print(f"makespan {makespan:.0f} s (without any overhead {ideal:.0f} s)")
+    load = os.getloadavg()[0]
+    print(f"makespan {makespan:.0f} s (without any overhead {ideal:.0f} s), load {load:.1f}")
     print(f"scheduler: {cpu:.1f} s CPU, {100 * cpu / makespan:.1f} % of the makespan (at most 10 %), "
           f"{1000 * cpu / options.tasks:.2f} ms a task")  # fmt: skip
     print(f"driver: {own:.1f} s CPU, {1000 * own / options.tasks:.2f} ms a task, {peak:.0f} MiB")
@@ -208,6 +209,7 @@ def main() -> None:
     parser.add_argument("--model", type=Path, help="model file that all models of `farm` are copies of")
     parser.add_argument("--targets", type=numbers, default=None)
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--rounds", type=int, default=1, help="of `farm`")
     parser.add_argument("--workers", type=int, default=100)
     parser.add_argument("--processes", type=int, default=4, help="that share the workers of a replay")
     parser.add_argument("--tasks", type=int, default=100_000)

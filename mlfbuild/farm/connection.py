@@ -22,6 +22,9 @@ _LOCAL = {
     "distributed.worker.daemon": True,
     "distributed.worker.profile.enabled": False,  # it samples the stack a hundred times a second
     "distributed.admin.system-monitor.gil.enabled": False,
+    "distributed.admin.system-monitor.interval": "10s",
+    "distributed.admin.tick.interval": "1s",  # each process looks whether its event loop is late, not 50 times a second
+    "distributed.scheduler.active-memory-manager.start": False,
 }
 _LOGGERS = ("distributed", "distributed.client", "distributed.gc", "tornado.application", "asyncio")
 """Loggers with handlers or levels of their own, in which Dask prints a line or a traceback for each lost connection."""

@@ -23,7 +23,7 @@ class FarmTask:
     """A function call that another machine can make."""
 
     key: str
-    """The key of its action, 64 hexadecimal digits: equal tasks run once."""
+    """The key of its action, 64 hexadecimal digits: tasks with the same make the same outputs."""
     title: str
     """Its name in messages, such as ``compile kws for m4``."""
     function: str

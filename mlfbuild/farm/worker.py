@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import pickle
 import shutil
 import tempfile
 import time
@@ -25,8 +26,12 @@ from mlfbuild.core import (
 from mlfbuild.farm.paths import own_place, packed, place_in_folder, unpacked
 from mlfbuild.farm.task import FarmTask
 
-Returned = tuple[str, float, "dict[str, tuple[str, bytes]] | MlfError | str"]
-"""Address of the worker, seconds, and output name -> (SHA-256, content), the error of the task, or a traceback."""
+Call = tuple[str, bytes, Sequence[tuple[str, str]]]
+"""``module:name`` of a function, its argument (a value of ``packed``), and relative path and SHA-256 of each file."""
+Outputs = dict[str, tuple[str, bytes]] | MlfError | str
+"""Output name -> (SHA-256, content), the error of the task, or a traceback."""
+Returned = tuple[str, float, Outputs]
+"""Address of the worker, seconds, 0 for a task without outputs, and these."""
 _SHOWN = 12
 """Digits of a hash in messages."""
 
@@ -48,6 +53,21 @@ def _version(program: str) -> str:
         return run([find_tool(program), "--version"]).partition("\n")[0].strip()
     except MlfError:
         return "missing"
+
+
+def run_tasks(batch: bytes, digests: Sequence[str], *contents: bytes) -> list[Returned]:
+    """Call ``run_task`` for each task of ``batch``, one after the other.
+
+    ``batch`` is a pickle of the versions of the caller, a ``Call`` for each task, and SHA-256 -> content of files;
+    ``contents`` with ``digests`` are other files.
+    """
+    calls: Sequence[Call]
+    versions, calls, carried = pickle.loads(batch)  # noqa: S301 - Dask unpickles what clients send anyway
+    files = {**carried, **dict(zip(digests, contents, strict=True))}
+    return [
+        run_task(function, argument, versions, named, *(files[digest] for _, digest in named))
+        for function, argument, named in calls
+    ]
 
 
 def run_task(
@@ -77,7 +97,7 @@ def run_task(
         raise
     except Exception:  # noqa: BLE001 - a defect, which another worker has as well
         return address, 0.0, traceback.format_exc()
-    seconds = round(time.monotonic() - begin, 3)
+    seconds = max(0.001, round(time.monotonic() - begin, 3))
     return address, seconds, {name: (sha256(content), content) for name, content in outputs.items()}
 
 

@@ -40,7 +40,8 @@ def make_on_farm(
     have ended; archives that were made stay.
     """
     archives = _Archives(groups, watch, notify)
-    raise_first(run_on_farm(settings, archives.works(), watch, recheck=recheck), watch)
+    errors = run_on_farm(settings, archives.works(), watch, recheck=recheck)
+    raise_first({archives.numbers[place]: error for place, error in errors.items()}, watch)
     return [
         replace(group, jobs=[replace(job, jobs=JobsKeys()) for job in group.jobs])  # which asks no worker again
         if number in archives.left
@@ -56,13 +57,17 @@ class _Archives:
         self.made: dict[int, dict[Path, ActionRecord]] = {}
         self.left: set[int] = set()
         """The groups that a worker leaves to this machine."""
+        self.numbers: list[int] = []
+        """The number of the group of each of the works."""
         self._groups, self._watch, self._notify = groups, watch, notify
 
     def works(self) -> Iterator[FarmWork]:
         """Yield the tasks of archives that are neither here nor in the cache, from which the others are taken."""
         keys: set[str] = set()
-        for number, group in enumerate(self._groups):
-            job = least_ram(group.jobs)
+        jobs = [least_ram(group.jobs) for group in self._groups]
+        # The archives of one model one after the other, because they share its file.
+        for number, job in sorted(enumerate(jobs), key=lambda pair: pair[1].request.source):
+            group = self._groups[number]
             with contextlib.suppress(MlfError):  # building the group reports it
                 if stays(job):
                     continue
@@ -77,6 +82,7 @@ class _Archives:
                     keys.add(action.key)
                     task = compile_task(job, action)
                     self._watch.expect(1)
+                    self.numbers.append(number)
                     yield FarmWork(task, job.task("compile"), functools.partial(self._keep, number, job, action))
 
     def _keep(self, number: int, job: CompileJob, action: Action, result: FarmResult) -> None:

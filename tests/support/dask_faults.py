@@ -76,10 +76,7 @@ def run_task(function: str, argument: bytes, versions: Any, files: Any, *content
 
 
 _compile_here.original, run_task.original = _compile, _run  # type: ignore[attr-defined]
-travel.compile_here = _compile_here
-# The function is found by these two, and the scheduler has the original.
-run_task.__module__, run_task.__qualname__ = tasks.__name__, "run_task"
-tasks.run_task = run_task
+travel.compile_here, tasks.run_task = _compile_here, run_task
 
 
 async def dask_setup(worker: Any) -> None:
