@@ -57,8 +57,8 @@ _VARIABLES = re.compile(
     rf"COMPILER_PATH|CMAKE_\w+|MLFBUILD_\w*(GCC|CLANG)\w*|{EPOCH})"
 )
 """Variables of the environment that decide how CMake and compilers build."""
-_LOADED = re.compile(rb"^LOAD (/.+)$", re.MULTILINE)
-"""A file that GNU ld read, in its map."""
+_LOADED = re.compile(rb"^LOAD (/.+)$|(?<!\S)(/[^\s()]+\.(?:a|o|obj))(?=[(:\s])", re.MULTILINE)
+"""A file that a linker read, in its map: a line of GNU ld, or a path in that of lld."""
 _EXECUTABLE = re.compile(r"^(\S.*): \w+_EXECUTABLE_LINKER", re.MULTILINE)
 
 
@@ -81,6 +81,8 @@ def build_variables() -> dict[str, str]:
 
 def staying(job: FirmwareJob) -> str:
     """Return why the link of ``job`` is made here, before anything is sent; empty if it may travel."""
+    if job.target.toolchain is None:
+        return "it is for this machine"
     root = job.root.absolute()
     outside = [path for path in _own_paths(job) if not path.absolute().is_relative_to(root)]
     if outside:
@@ -102,7 +104,7 @@ def _cmake_files(folder: Path) -> Iterator[Path]:
 def beyond(files: Iterable[Path]) -> str:
     """Return which of the CMake ``files`` does what another machine may do in another way; empty if none does."""
     for path in files:
-        found = _BEYOND.search(re.sub(rb"#.*", b"", read_bytes(path, "CMake file")))
+        found = _BEYOND.search(re.sub(rb"(?m)^\s*#.*", b"", read_bytes(path, "CMake file")))
         if found is not None:
             return f"{path.name} has {found.group().rstrip(b' (').decode(errors='replace')}"
     return ""
@@ -142,7 +144,7 @@ def _listed(root: Path) -> Iterator[Path]:
 def tree_files_of(job: FirmwareJob) -> list[Path]:
     """Return the files of the target's folder that a build reads, sorted; archives stay."""
     folder = job.target.tree.absolute()
-    own = {path.with_name(path.name) for path in folder.glob("*.tar")}
+    own = {*folder.glob("*.tar")}
     return sorted(path for path in folder.rglob("*") if path.is_file() and path.name[0] != "." and path not in own)
 
 
@@ -200,13 +202,13 @@ def _linked(link: TravellingLink, folder: Path) -> dict[str, bytes] | str:
     record = link_record(job)
     if record is None:
         return "Ninja is older than 1.11 and does not list what a build read"
-    image, text = read_bytes(job.elf, "image"), read_bytes(job.linker_map, "map") if job.linker_map.is_file() else b""
+    image, text = read_bytes(job.elf, "image"), read_bytes(job.linker_map, "map")
     read_by_cmake = [job.build / line for line in ninja(job, "inputs", "build.ninja").splitlines()]
     own = [path for path in read_by_cmake if path.is_relative_to(folder) and not path.is_relative_to(job.build.parent)]
     reason = beyond(path for path in own if not path.is_relative_to(job.target.tree)) or _surplus(job, image, folder)
     if reason:
         return reason
-    loaded = [Path(os.fsdecode(name)) for name in _LOADED.findall(text)]
+    loaded = {Path(os.fsdecode(line or path)) for line, path in _LOADED.findall(text)}
     outside = {
         str(path): hash_of(path)
         for path in (*read_by_cmake, *loaded)

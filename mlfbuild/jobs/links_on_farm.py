@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -123,11 +124,7 @@ class _Links:
         key = Action("link", {"settings": _settings(job), **{path.name: "" for path in paths}, **link.versions}).key
         cache = _cache_of(job)
         found = cache.fetch(key) if cache else None
-        if (
-            found is not None
-            and {*found.outputs} == {IMAGE, MAP, PRINTED, FACTS}
-            and not _differing(job, found.outputs)
-        ):
+        if found is not None and _is_of(job, found.outputs):
             self._watch.start(_shown(job))
             how = "from the cache" if found.where == "local" else "from the shared cache"
             self._keep(job, FarmResult(found.outputs, found.worker, found.seconds), how)
@@ -171,8 +168,7 @@ class _Links:
         outputs, root = result.outputs, os.fsencode(job.root.resolve())
         facts = json.loads(outputs[FACTS])
         make_folder(job.build)
-        if outputs[MAP]:
-            write_atomic(job.linker_map, outputs[MAP].replace(ROOT, root))
+        write_atomic(job.linker_map, outputs[MAP].replace(ROOT, root))
         write_atomic(job.elf, outputs[IMAGE])
         job.elf.chmod(0o755)
         if job.params_section is not None:
@@ -200,7 +196,16 @@ def _shown(job: FirmwareJob) -> Task:
 
 
 def _versions(job: FirmwareJob) -> dict[str, str]:
-    return program_versions(["cmake", *sorted({*programs_of(job.target)})])
+    compilers = programs_of(replace(job.target, board=None, mcu=None, part=None, runner=None))  # and no emulator
+    return program_versions(["cmake", *sorted({*compilers})])
+
+
+def _is_of(job: FirmwareJob, outputs: Mapping[str, bytes]) -> bool:
+    """Return whether ``outputs`` of the cache, in which anything may be, are an image of the files that are here."""
+    try:
+        return {*outputs} == {IMAGE, MAP, PRINTED, FACTS} and not _differing(job, outputs)
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return False
 
 
 def _differing(job: FirmwareJob, outputs: Mapping[str, bytes]) -> str:
@@ -230,10 +235,12 @@ def _settings(job: FirmwareJob) -> str:
 
 
 def _state(job: FirmwareJob, cmake: Sequence[str]) -> bytes:
-    """Return the content of ``_STATE``: a new file beside those that CMake read may be one that it looks for."""
+    """Return the content of ``_STATE``; if CMake code has patterns, a new file may match one."""
     files = {name: hash_of(job.root / name) for name in cmake}
-    beside = sorted(path.name for path in job.cmake.iterdir()) if job.cmake else []
-    digest = sha256(json.dumps([_settings(job), _versions(job), files, beside], sort_keys=True).encode())
+    texts = (read_bytes(job.root / name, "CMake file") for name, digest in files.items() if digest)
+    patterns = any(re.search(rb"\bGLOB(_RECURSE)?\b", text) for text in texts)
+    known = [os.path.relpath(path, job.root) for path in project_files(job, frozenset())] if patterns else []
+    digest = sha256(json.dumps([_settings(job), _versions(job), files, known], sort_keys=True).encode())
     return json.dumps({"cmake": list(cmake), "sha256": digest}).encode()
 
 
@@ -243,9 +250,7 @@ def _is_configured(job: FirmwareJob) -> bool:
         cmake = [str(name) for name in json.loads(read_bytes(job.build / _STATE, "state"))["cmake"]]
     except (InputFileError, ValueError, LookupError, TypeError):
         return False
-    return holds(job.build / _STATE, _state(job, cmake)) and job.linker_map.is_file() == (
-        job.target.toolchain is not None
-    )
+    return holds(job.build / _STATE, _state(job, cmake)) and job.linker_map.is_file()
 
 
 def _cache_of(job: FirmwareJob) -> ResultCache | None:

@@ -17,9 +17,9 @@ mlfbuild: 1
 targets: {m4: {cpu: cortex-m4, board: mps2-an386}}
 models: {net: {source: models/net.tflite}}
 firmware:
-  listed: {sources: [src/main.c], include-dirs: [include], models: [net], budget: {flash: 100 KiB}}
   own: {cmake: fw, models: [net]}
 """
+LISTED = "  listed: {sources: [src/main.c], include-dirs: [include], models: [net], budget: {flash: 100 KiB}}\n"
 MAIN = '#include "app.h"\n#include "tvmgen_net.h"\nint main(void) { return STATUS + tvmgen_net_run(0, 0); }\n'
 CMAKELISTS = """\
 cmake_minimum_required(VERSION 3.22)
@@ -58,8 +58,10 @@ def built(tmp_path_factory: pytest.TempPathFactory, cluster: DaskCluster) -> Pat
 
 @pytest.fixture
 def project(built: Path, tmp_path: Path) -> Path:
-    """A checkout of the project in which nothing was built."""
-    return checkout(built, tmp_path / "elsewhere")
+    """A checkout of the project, with another image, in which nothing was built."""
+    copy = checkout(built, tmp_path / "elsewhere")
+    (copy / "mlfbuild.yml").write_text(f"{PROJECT}{LISTED}")
+    return copy
 
 
 def checkout(project: Path, place: Path) -> Path:
@@ -92,21 +94,21 @@ def made(project: Path, name: str) -> tuple[bytes, str, dict[str, str]]:
     )
 
 
-def test_a_worker_links_the_same_images(cluster: DaskCluster, built: Path, project: Path) -> None:
-    farm = {"DASK_SCHEDULER_ADDRESS": cluster.address}
-    there = f"linked on {cluster.address_of('one')}"
-    assert build(project, "--on", "dask", **farm) == {"listed": there, "own": there}
-    for name in ("listed", "own"):
-        assert made(project, name) == made(built, name)
-    assert set(build(project, "--on", "dask", **NOWHERE).values()) == {"up to date"}
+def test_a_worker_links_the_same_image(cluster: DaskCluster, built: Path, tmp_path: Path) -> None:
+    project = checkout(built, tmp_path / "elsewhere")
+    there = build(project, "--on", "dask", DASK_SCHEDULER_ADDRESS=cluster.address)
+    assert there == {"own": f"linked on {cluster.address_of('one')}"}
+    assert made(project, "own") == made(built, "own")
+    assert build(project, "--on", "dask", **NOWHERE) == {"own": "up to date"}
 
 
 @pytest.mark.sweep
 def test_edits_caches_and_builds_here(cluster: DaskCluster, project: Path, tmp_path: Path) -> None:
     farm = {"DASK_SCHEDULER_ADDRESS": cluster.address}
     there = f"linked on {cluster.address_of('one')}"
+    (project / "fw/CMakeLists.txt").write_text(f"{CMAKELISTS}file(GLOB more ../src/more_*.c)\n")
     build(project, "--on", "dask", **farm)
-    (project / "fw/extra.cmake").write_text("")  # a pattern of CMake may match it
+    (project / "src/more_1.c").write_text("int more = 1;\n")
     assert build(project, "--on", "dask", **farm) == {"listed": "up to date", "own": there}
     (project / "src/main.c").write_text(f"{MAIN}int edited = 1;\n")
     assert build(project, "--on", "dask", "--recheck", "2", **farm) == {"listed": there, "own": there}
