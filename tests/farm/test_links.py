@@ -9,6 +9,7 @@ import pytest
 
 from support.dask_cluster import DaskCluster, dask_cluster, run
 from support.firmware_repo import tiny_network
+from support.fleet_repo import git
 
 pytest.importorskip("distributed")
 NOWHERE = {"DASK_SCHEDULER_ADDRESS": "tcp://127.0.0.1:1"}
@@ -107,6 +108,8 @@ def test_edits_caches_and_builds_here(cluster: DaskCluster, project: Path, tmp_p
     farm = {"DASK_SCHEDULER_ADDRESS": cluster.address}
     there = f"linked on {cluster.address_of('one')}"
     (project / "fw/CMakeLists.txt").write_text(f"{CMAKELISTS}file(GLOB more ../src/more_*.c)\n")
+    git(project, "init", "-q")
+    (project / ".gitignore").write_text("build/\ninclude/\n")  # a header that is ignored travels
     build(project, "--on", "dask", **farm)
     (project / "src/more_1.c").write_text("int more = 1;\n")
     assert build(project, "--on", "dask", **farm) == {"listed": "up to date", "own": there}
