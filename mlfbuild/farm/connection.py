@@ -39,6 +39,7 @@ def connected_client(settings: FarmSettings) -> Iterator[Any]:
     with contextlib.ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         warnings.filterwarnings("ignore", module=r"distributed\.")
+        warnings.filterwarnings("ignore", "Creating scratch directories")  # of a busy disk, in the name of contextlib
         address: Any = settings.scheduler
         if not address:
             stack.enter_context(dask.config.set(_LOCAL))
