@@ -374,8 +374,14 @@ function(_mlfbuild_steps MODEL PROJECT_FILE LOCK)
   set(checked "${state}/${target}/${name}.${list}.checked")
   _mlfbuild_write("${state}/${target}/${name}.settings" "${settings}")
   set(check_tree "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/mlfbuild-check-tree.cmake")
-  set(generate ${MLFBUILD_COMMAND} generate --file "${PROJECT_FILE}" --build-dir "${CMAKE_CURRENT_BINARY_DIR}"
-      --target ${target} --model ${name})
+  # A build sees no change of its environment: the configuration decides the date, as with string(TIMESTAMP).
+  set(date --unset=SOURCE_DATE_EPOCH)
+  if(NOT "$ENV{SOURCE_DATE_EPOCH}" STREQUAL "")
+    set(date "SOURCE_DATE_EPOCH=$ENV{SOURCE_DATE_EPOCH}")
+  endif()
+  set(generate
+      "${CMAKE_COMMAND}" -E env "${date}" ${MLFBUILD_COMMAND} generate --file "${PROJECT_FILE}" #
+      --build-dir "${CMAKE_CURRENT_BINARY_DIR}" --target ${target} --model ${name})
   set(held "")
   if(MLFBUILD_FROZEN)
     list(APPEND generate --frozen)

@@ -39,7 +39,7 @@ def _shard(_context: click.Context, _parameter: click.Parameter, value: str | No
 @click.option("--affected-by", metavar="REV", help="Build only what changed since the Git commit.")
 @click.option("--shard", callback=_shard, metavar="I/N", help="Build part I of N, for CI jobs side by side.")
 @click.option("--store-durations", is_flag=True, help="Write how long everything took, for --shard.")
-@click.option("--recheck", type=click.IntRange(min=1), metavar="N", help="With --on dask: compile N results here too.")
+@click.option("--recheck", type=click.IntRange(min=1), metavar="N", help="With --on dask: make N results here too.")
 def build(
     options: SharedOptions,
     tree: Path | None,
@@ -62,7 +62,7 @@ def build(
     With --affected-by, build the images and models whose inputs differ from those of a commit, such as origin/main.
     --shard divides images by the times in mlfbuild-durations.json, which --store-durations writes and you commit.
 
-    With --recheck, N of the archives that workers made are also made here. One that differs is not kept.
+    With --recheck, N of the archives that workers made, and N images, are also made here. One that differs is not kept.
     """
     from mlfbuild.jobs import firmware_jobs, load, target_jobs
     from mlfbuild.project import DASK

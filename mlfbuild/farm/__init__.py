@@ -46,6 +46,7 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.farm.dask_farm import Farm, called, open_farm
+    from mlfbuild.farm.paths import own_place, place_in_folder
     from mlfbuild.farm.task import FarmResult, FarmSettings, FarmTask
     from mlfbuild.farm.worker import program_versions, run_here
 else:

@@ -71,7 +71,9 @@ if TYPE_CHECKING:
         bundle_key, copied_files, dependency_settings, original_files, original_folders, target_dependencies,
         write_target_dependencies,
     )
+    from mlfbuild.jobs.link_travel import staying
     from mlfbuild.jobs.links import inputs_now, link_record
+    from mlfbuild.jobs.links_on_farm import link_on_farm
     from mlfbuild.jobs.locks import LOCKED_VARIABLE, folder_locked, tree_locked, trees_locked
     from mlfbuild.jobs.model_builds import (
         archive_record, budgets_text, compile_action, compile_if_needed, compile_once, compiled_of, copy_archive,
@@ -95,6 +97,7 @@ if TYPE_CHECKING:
     from mlfbuild.jobs.runs_on_boards import modelled_sections, run_placement, run_sections
     from mlfbuild.jobs.selection import Selection, affected, share, store_durations
     from mlfbuild.jobs.toolchains import locked_toolchain
+    from mlfbuild.jobs.travel import stays
     from mlfbuild.jobs.tree.blobs import BlobSources
     from mlfbuild.jobs.tree.build_text import FRAGMENT
     from mlfbuild.jobs.tree.devices import DevicePart

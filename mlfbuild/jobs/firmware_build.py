@@ -41,7 +41,7 @@ from mlfbuild.core import (
 )
 from mlfbuild.jobs.conflicts import check_image, check_libraries
 from mlfbuild.jobs.devices import require_device_compilers
-from mlfbuild.jobs.links import has_record, record_link
+from mlfbuild.jobs.links import has_record, link_record, record_link
 from mlfbuild.jobs.model_job import FirmwareJob
 from mlfbuild.jobs.placement import check_placed, write_params_binary
 from mlfbuild.targets import Cpu, MacroRule, cmake_folder, emulated_board, macro_rules, require_compiler
@@ -167,6 +167,9 @@ def cross_build(
 
 def _cross_build(job: FirmwareJob, definitions: Sequence[str], jobs: int | None, on_progress: OnProgress) -> str:
     begin = time.monotonic()
+    made = link_record(job)
+    if made is not None and made.worker:
+        job.elf.unlink(missing_ok=True)  # Ninja does not know what a worker linked it from
     configured = _configure(job, definitions, on_progress)
     if job.sources and job.target.board is None and job.target.toolchain is not None:
         _check_start_up(job)

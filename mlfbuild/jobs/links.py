@@ -9,7 +9,7 @@ commands (``-t commands``). Ninja decides what to build from times and its own l
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from mlfbuild.core import ProcessFailedError, find_tool, run, sha256
@@ -33,15 +33,21 @@ def record_link(job: FirmwareJob, seconds: float) -> None:
     Without a record if Ninja is older than 1.11, which cannot list inputs. Raises ``StorageError``.
     """
     try:
-        commands = _ninja(job, "commands", _image(job))
+        commands = ninja(job, "commands", _image(job))
         files = sorted({*_inputs(job), *_headers(job), *map(Path, _PROGRAM.findall(commands))})
     except ProcessFailedError:
         _record_file(job).unlink(missing_ok=True)  # the last one describes another link
         return
+    commands = commands.replace(str(job.root.resolve()), "")  # checkouts and workers have the same ones
     action = Action(
         "link", {**{_name(job, path): hash_of(path) for path in files}, COMMANDS: sha256(commands.encode())}
     )
     record_action(_record_file(job), action, job.elf, LINKED, seconds)
+
+
+def record_farm_link(job: FirmwareJob, inputs: Mapping[str, str], seconds: float, worker: str) -> ActionRecord:
+    """Record that a ``worker`` linked the job's image from ``inputs``, which are as those of ``record_link``."""
+    return record_action(_record_file(job), Action("link", inputs), job.elf, LINKED, seconds, worker)
 
 
 def inputs_now(job: FirmwareJob, record: ActionRecord) -> dict[str, str]:
@@ -68,20 +74,21 @@ def _image(job: FirmwareJob) -> str:
     return job.elf.relative_to(job.build).as_posix()
 
 
-def _ninja(job: FirmwareJob, tool: str, *words: str) -> str:
+def ninja(job: FirmwareJob, tool: str, *words: str) -> str:
+    """Return what a ``tool`` of Ninja prints about the job's build; raises ``ProcessFailedError``."""
     return run([find_tool("ninja"), "-C", job.build, "-t", tool, *words])
 
 
 def _inputs(job: FirmwareJob) -> Iterator[Path]:
     """Yield the files that the image is made from, except those that its own build makes."""
-    for line in _ninja(job, "inputs", _image(job)).splitlines():
+    for line in ninja(job, "inputs", _image(job)).splitlines():
         path = job.build / line
         if not path.is_relative_to(job.build.resolve()) and not path.is_relative_to(job.build) and path.is_file():
             yield path
 
 
 def _headers(job: FirmwareJob) -> Iterator[Path]:
-    for line in _ninja(job, "deps").splitlines():
+    for line in ninja(job, "deps").splitlines():
         if line.startswith("    "):
             yield job.build / line.strip()
 

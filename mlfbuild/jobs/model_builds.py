@@ -38,7 +38,7 @@ from mlfbuild.jobs.inputs import input_digests
 from mlfbuild.jobs.libraries import bundle_key
 from mlfbuild.jobs.locks import Notify
 from mlfbuild.jobs.model_job import CompileJob, TargetJob
-from mlfbuild.jobs.travel import ARCHIVE, can_travel, compile_task
+from mlfbuild.jobs.travel import ARCHIVE, REASON, compile_task, stays
 from mlfbuild.jobs.tree import TreeSettings, UnpackResult, read_record, recorded_files, tree_damage
 from mlfbuild.library import Library, ResolvedLibrary
 from mlfbuild.native import SourceFiles
@@ -128,10 +128,13 @@ def restore_archive(job: CompileJob, action: Action, notify: Notify) -> ActionRe
 
 
 def _compiled(job: CompileJob, action: Action, notify: Notify) -> ActionRecord:
-    if job.jobs.address and can_travel(job):
+    if job.jobs.address and not stays(job):
         from mlfbuild.farm import FarmSettings, called  # few projects have a farm
 
-        return keep_archive(job, action, called(FarmSettings(job.jobs.address), compile_task(job, action)), notify)
+        result = called(FarmSettings(job.jobs.address), compile_task(job, action))
+        if REASON not in result.outputs:
+            return keep_archive(job, action, result, notify)
+        notify(f"{job.title} is left to this machine: {result.outputs[REASON].decode(errors='replace')}")
     begin = time.monotonic()
     # The archive before its key: after a kill between the two, the key belongs to an older archive, and the archive is
     # made again.

@@ -25,7 +25,8 @@ from mlfbuild.jobs.model_builds import (
 )
 from mlfbuild.jobs.model_job import CompileJob, TargetJob
 from mlfbuild.jobs.progress import Progress, raise_first
-from mlfbuild.jobs.travel import can_travel, compile_task
+from mlfbuild.jobs.travel import REASON, compile_task, stays
+from mlfbuild.project import JobsKeys
 from mlfbuild.targets import GCC, compiler_program, cpu_of_toolchain
 
 
@@ -41,7 +42,12 @@ def make_on_farm(
     archives = _Archives(groups, watch, notify)
     errors = run_on_farm(settings, archives.works(), watch, recheck=recheck)
     raise_first({archives.numbers[place]: error for place, error in errors.items()}, watch)
-    return [replace(group, made=archives.made.get(number, {})) for number, group in enumerate(groups)]
+    return [
+        replace(group, jobs=[replace(job, jobs=JobsKeys()) for job in group.jobs])  # which asks no worker again
+        if number in archives.left
+        else replace(group, made=archives.made.get(number, {}))
+        for number, group in enumerate(groups)
+    ]
 
 
 class _Archives:
@@ -49,6 +55,8 @@ class _Archives:
 
     def __init__(self, groups: Sequence[SharedArchive], watch: Progress, notify: Notify) -> None:
         self.made: dict[int, dict[Path, ActionRecord]] = {}
+        self.left: set[int] = set()
+        """The groups that a worker leaves to this machine."""
         self.numbers: list[int] = []
         """The number of the group of each of the works."""
         self._groups, self._watch, self._notify = groups, watch, notify
@@ -61,7 +69,7 @@ class _Archives:
         for number, job in sorted(enumerate(jobs), key=lambda pair: pair[1].request.source):
             group = self._groups[number]
             with contextlib.suppress(MlfError):  # building the group reports it
-                if not can_travel(job):
+                if stays(job):
                     continue
                 action = compile_action(job)
                 if archive_is_known(action, (*group.jobs, *group.lenders)):
@@ -78,6 +86,11 @@ class _Archives:
                     yield FarmWork(task, job.task("compile"), functools.partial(self._keep, number, job, action))
 
     def _keep(self, number: int, job: CompileJob, action: Action, result: FarmResult) -> None:
+        if REASON in result.outputs:
+            self.left.add(number)
+            reason = result.outputs[REASON].decode(errors="replace")
+            self._watch.finish(job.task("compile"), f"left to this machine: {reason}")
+            return
         with trees_locked([job]):
             self.made[number] = {job.archive: keep_archive(job, action, result, self._notify)}
         self._watch.finish(job.task("compile"), f"compiled on {result.worker}")

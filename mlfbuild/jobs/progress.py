@@ -17,7 +17,7 @@ class Task:
     """A job as shown to people and tools, such as "compile kws for m55"."""
 
     verb: str
-    """``compile``, ``unpack``, ``write``, ``build``, ``verify``, ``profile``."""
+    """``compile``, ``unpack``, ``write``, ``build``, ``link`` (on a farm), ``verify``, ``profile``."""
     title: str
     """The name of the job in messages, such as "kws for m55"."""
     target: str

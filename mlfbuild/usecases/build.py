@@ -143,8 +143,7 @@ def build_project(
     models = _build_models(targets, lenders, jobs, watch, recheck)
     for target in targets:
         _finish(target, watch)
-    images = [image for job in firmware if (image := _build_image(job, jobs, watch)) is not None]
-    return BuildReport(tuple(targets), models, tuple(firmware), tuple(images))
+    return BuildReport(tuple(targets), models, tuple(firmware), tuple(_build_images(firmware, jobs, watch, recheck)))
 
 
 def build_firmware(
@@ -162,15 +161,20 @@ def build_firmware(
     ``LinkFaultsError`` and ``OverBudgetError``.
     """
     output = cross_build(job, definitions, jobs, on_progress)
+    _check_linked(job, on_progress, show, read or _reader(job))
+    return output
+
+
+def _check_linked(
+    job: FirmwareJob, on_progress: OnProgress, show: Callable[[str], None], read: Callable[[], ImageSizes]
+) -> None:
     from mlfbuild.report.budgets import check_budgets  # reads ELF files, which builds of models do not need
     from mlfbuild.report.link import check_link
 
-    read = read or _reader(job)
     unchecked = check_link(job, read)
     check_budgets(job, read, on_progress)
     if unchecked:
         show(unchecked)
-    return output
 
 
 def _reader(job: FirmwareJob) -> Callable[[], ImageSizes]:
@@ -297,6 +301,26 @@ def _finish(target: TargetJob, watch: Progress) -> None:
         task = Task("write", str(target.tree), target.name)
         watch.start(task)
         watch.finish(task, _words("", len(result.written), result.edited))
+
+
+def _build_images(firmware: Sequence[FirmwareJob], jobs: int, watch: Progress, recheck: int) -> Iterator[ImageSizes]:
+    """Build the images, on a farm if there is one; yield the sizes of those that were linked now."""
+    where = firmware[0].target.models[0].jobs if firmware and firmware[0].target.models else JobsKeys()
+    linked: dict[Path, ImageSizes | None] = {}
+    if where.engine == DASK:
+        from mlfbuild.farm import FarmSettings
+        from mlfbuild.jobs import link_on_farm
+
+        def check(image: FirmwareJob, task: Task, new: bool) -> None:
+            read = _reader(image)
+            _check_linked(image, functools.partial(watch.step, task), functools.partial(watch.output, task), read)
+            linked[image.elf] = read() if new and image.target.toolchain is not None else None
+
+        link_on_farm(FarmSettings(where.address, jobs), firmware, watch, check, recheck)
+    for image in firmware:
+        sizes = linked[image.elf] if image.elf in linked else _build_image(image, jobs, watch)
+        if sizes is not None:
+            yield sizes
 
 
 def _build_image(image: FirmwareJob, jobs: int, watch: Progress) -> ImageSizes | None:

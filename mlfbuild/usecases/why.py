@@ -22,9 +22,11 @@ from mlfbuild.jobs import (
     hash_of,
     inputs_now,
     link_record,
+    staying,
+    stays,
     target_jobs,
 )
-from mlfbuild.project import Project
+from mlfbuild.project import DASK, Project
 from mlfbuild.usecases.verify import VerifyJob, verified_changes, verified_state, verify_jobs
 
 _SHOWN = 8
@@ -46,6 +48,8 @@ class Explanation:
     record: ActionRecord | None
     changes: tuple[InputChange, ...] = ()
     """The inputs that changed since the result was made: why the next build makes it again."""
+    here: str = ""
+    """Why no worker of the project's farm makes it; empty if one may, or without a farm."""
 
 
 def explanations(project: Project, names: Sequence[str] = (), targets: Sequence[str] = ()) -> list[Explanation]:
@@ -72,7 +76,8 @@ def explanations(project: Project, names: Sequence[str] = (), targets: Sequence[
 def _of_archive(job: CompileJob) -> Explanation:
     record = archive_record(job)
     changes = tuple(differences(record.inputs, compile_action(job).inputs)) if record else ()
-    return Explanation(job.title, "archive", job.archive, _state(job.archive, record, changes), record, changes)
+    here = stays(job) if job.jobs.engine == DASK else ""
+    return Explanation(job.title, "archive", job.archive, _state(job.archive, record, changes), record, changes, here)
 
 
 def _verifications(project: Project, targets: Sequence[TargetJob]) -> list[VerifyJob]:
@@ -95,7 +100,8 @@ def _of_image(job: FirmwareJob, models: Sequence[Explanation]) -> Explanation:
         *(InputChange(f"model {title}", "", "") for title in stale),
         *(differences(record.inputs, inputs_now(job, record)) if record else ()),
     )
-    return Explanation(job.title, "image", job.elf, _state(job.elf, record, changes), record, changes)
+    here = staying(job) if any(model.jobs.engine == DASK for model in job.target.models) else ""
+    return Explanation(job.title, "image", job.elf, _state(job.elf, record, changes), record, changes, here)
 
 
 def _state(result: Path, record: ActionRecord | None, changes: Sequence[InputChange]) -> str:
@@ -119,6 +125,8 @@ def explanation_lines(found: Explanation) -> Iterator[str]:
         yield f"  last {_made(found.record)}"
         for change in found.record.because:
             yield f"    because: {_change(change)}"
+    if found.here:
+        yield f"  on no worker of the farm: {found.here}"
 
 
 _VERIFIED = {

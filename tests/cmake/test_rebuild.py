@@ -1,6 +1,7 @@
 """Changes rebuild exactly what depends on them through the CMake package, by the output and files of Ninja and Make."""
 
 import shutil
+import tarfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -46,6 +47,12 @@ def settle(repo: CMakeRepo, env: dict[str, str] | None = None) -> None:
         if not repo.build(env=env).steps:
             return
     assert_nothing_ran(repo.build(env=env))
+
+
+def date_of(repo: CMakeRepo, model: str) -> float:
+    """Return the time of the first file in the model's archive."""
+    with tarfile.open(repo.build_dir / f"mlf/pc/{model}.tar") as archive:
+        return archive.getmembers()[0].mtime
 
 
 def assert_nothing_ran(ran: Ran) -> None:
@@ -133,6 +140,18 @@ def test_weights_of_one_model(repo: CMakeRepo) -> None:
     assert ran.trees == {"alpha"}
     assert "mlf/pc/alpha/codegen/host/src/alpha_lib0.c" in ran.written
     assert not [path for path in ran.written if path.endswith(".h")], "neither the interface nor kernels changed"
+    assert_nothing_ran(repo.build())
+
+
+def test_the_date_of_archives_is_that_of_the_configuration(repo: CMakeRepo) -> None:
+    later = {"SOURCE_DATE_EPOCH": "1700000000"}
+    assert_nothing_ran(repo.build(env=later))
+    repo.write_model("alpha", seed=7)
+    assert repo.build(env=later).archives == {"alpha"}
+    assert date_of(repo, "alpha") == date_of(repo, "beta")
+    assert not repo.configure(env=later, status=0).archives
+    assert repo.build().archives == {"alpha", "beta"}
+    assert (date_of(repo, "alpha"), date_of(repo, "beta")) == (1700000000, 1700000000)
     assert_nothing_ran(repo.build())
 
 

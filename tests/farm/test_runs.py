@@ -1,18 +1,16 @@
 """Verifications and profiles on a farm: the same results as here, boards as resources, and nothing run twice."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from support.dask_cluster import DaskCluster, dask_cluster
+from mlfbuild.core import running
+from support.dask_cluster import DaskCluster, dask_cluster, run
 from support.firmware_repo import tiny_network
+from support.labgrid_farm import farm, free_port
 from support.oracle import tflite_micro_run
 
 pytest.importorskip("distributed")
@@ -49,16 +47,6 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(project: Path, *words: str, status: int = 0, **environment: str) -> tuple[Any, str]:
-    """Run the command; return the JSON that it prints, and its events."""
-    command = [sys.executable, "-m", "mlfbuild", *words, "--format", "json"]
-    own = {"MLFBUILD_CACHE": str(project / "cache"), **environment}
-    kept = {name: value for name, value in os.environ.items() if name != "MLFBUILD_CACHE_DISABLE"}
-    done = subprocess.run(command, cwd=project, env={**kept, **own}, capture_output=True, text=True, check=False)
-    assert done.returncode == status, done.stderr
-    return json.loads(done.stdout or "null"), done.stderr
-
-
 @pytest.mark.sweep
 def test_a_board_is_a_resource_and_emulated_results_are_kept(cluster: DaskCluster, project: Path) -> None:
     farm = {"DASK_SCHEDULER_ADDRESS": cluster.address}
@@ -92,3 +80,27 @@ def test_wrong_outputs_and_counts_come_back(cluster: DaskCluster, project: Path)
     assert [report["passed"] for report in wrong] == [False]
     (here,), (there,) = run(project, "verify", "--target", "m4", status=1)[0], wrong
     assert {name: value for name, value in here.items() if there[name] != value} == {}
+
+
+@pytest.mark.sweep
+def test_tasks_wait_for_a_place_of_labgrid(cluster: DaskCluster, project: Path, tmp_path: Path) -> None:
+    pytest.importorskip("labgrid")
+    port = free_port()
+    models = "".join(f"  {name}: {{source: models/net.tflite, vectors: vectors/net.npz}}\n" for name in ("one", "two"))
+    memory = "{flash: {origin: 0, size: 4 MiB}, ram: {origin: 0x20000000, size: 4 MiB}}"
+    targets = f"  nucleo: {{cpu: cortex-m4, runner: {{labgrid: nucleo, memory: {memory}}}}}\n"
+    (project / "mlfbuild.yml").write_text(f"mlfbuild: 1\ntargets:\n{targets}models:\n{models}")
+    device = ["qemu-system-arm", "-M", "mps2-an386", "-S", "-gdb", f"tcp:127.0.0.1:{port}", "-display", "none"]
+    with farm(tmp_path) as boards, running([*device, "-serial", "null"]) as qemu:
+        boards.make_place("nucleo", f"gdb=:{port}", "gdb-server=qemu", group="bare")
+        places = {"LG_COORDINATOR": boards.address, "LG_USERNAME": "tester"}
+        cluster.worker("desk", "--no-nanny", "--nthreads", "2", "--resources", "board:nucleo=1", **places)
+        reports, events = run(project, "verify", "--on", "dask", DASK_SCHEDULER_ADDRESS=cluster.address)
+        assert [report["passed"] for report in reports] == [True, True]  # both at once: place-acquired, device-in-use
+        assert events.count(f"passed on {cluster.address_of('desk')}") == 2
+        assert boards.holder("nucleo") is None
+        boards.client("-p", "nucleo", "acquire", user="bob")
+        _, events = run(project, "verify", "--on", "dask", status=6, DASK_SCHEDULER_ADDRESS=cluster.address)
+        assert json.loads(events.splitlines()[-1])["code"] == "place-acquired"
+        qemu.kill()
+    cluster.kill("desk")

@@ -11,6 +11,7 @@ import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from support.firmware_repo import tiny_network
 from support.processes import wait_for
@@ -47,7 +48,8 @@ class Built:
 
     def check(self, status: int = 0) -> "Built":
         """Fail if the build ended otherwise, or if Dask or Python printed anything."""
-        ours = ("compile ", "unpack ", "mlfbuild: ", "note: ", "nothing to build", "  ")  # the last are tables of sizes
+        # The last are tables of sizes.
+        ours = ("compile ", "unpack ", "link ", "mlfbuild: ", "note: ", "nothing to build", "  ")
         other = [line for line in self.err.splitlines() if line and not line.startswith(ours)]
         assert (self.status, other) == (status, []), self.err
         return self
@@ -205,6 +207,16 @@ def dask_cluster(root: Path, **environment: str) -> Iterator[DaskCluster]:
         yield cluster
     finally:
         cluster.close()
+
+
+def run(project: Path, *words: str, status: int = 0, **environment: str) -> tuple[Any, str]:
+    """Run the command; return the JSON that it prints, and its events."""
+    command = [sys.executable, "-m", "mlfbuild", *words, "--format", "json"]
+    own = {"MLFBUILD_CACHE": str(project / "cache"), **environment}
+    kept = {name: value for name, value in os.environ.items() if name != "MLFBUILD_CACHE_DISABLE"}
+    done = subprocess.run(command, cwd=project, env={**kept, **own}, capture_output=True, text=True, check=False)
+    assert done.returncode == status, done.stderr
+    return json.loads(done.stdout or "null"), done.stderr
 
 
 def _address_in(file: Path) -> str:

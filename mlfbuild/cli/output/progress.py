@@ -32,11 +32,13 @@ class EventProgress(Progress):
     def __init__(self, *, quiet: bool) -> None:
         self.quiet = quiet
         self.numbers: dict[Task, int] = {}
+        self.count = 0
         self.started: dict[Task, float] = {}
 
     def start(self, task: Task) -> None:
         """Give the task its number."""
-        self.numbers[task] = len(self.numbers) + 1
+        self.count += 1
+        self.numbers[task] = self.count  # a task may start again
         self.started[task] = time.monotonic()
         about = {"target": task.target, "model": task.model, "firmware": task.firmware}
         given = {name: value for name, value in about.items() if value}
