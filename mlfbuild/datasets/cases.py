@@ -1,0 +1,126 @@
+"""Data sets for the inputs of one network: what all kinds have in common, and which kind a source is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.core import InputFileError, file_sha256, open_binary, quoted, sha256
+from mlfbuild.datasets.data_keys import DataKeys
+from mlfbuild.library import TensorInfo
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some cases, in order."""
+
+    inputs: tuple[Array, ...]
+    """One array for each input of the network, in call order, of shape (cases, *shape of the input): float32 for real
+    numbers, or the integer type of the input."""
+    labels: Array | None = None
+    """The class of each case, int64 of shape (cases,); ``None`` if the data have none."""
+    outputs: tuple[Array, ...] = ()
+    """The expected outputs, float32 of shape (cases, elements); empty if the data have none."""
+
+    def __len__(self) -> int:
+        """Return the number of cases."""
+        return len(self.inputs[0])
+
+
+class Dataset(Protocol):
+    """Cases of one network."""
+
+    @property
+    def cases(self) -> int | None:
+        """The number of cases; ``None`` if it is known only after the last one."""
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the labels, in the order of their numbers; empty if they have none."""
+
+    def batches(self, size: int) -> Iterator[Batch]:
+        """Yield all cases in order, ``size`` at a time, the last batch with the rest.
+
+        Raises ``InputFileError`` where the data are damaged or do not fit the network.
+        """
+
+
+def open_data(keys: DataKeys, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo] = ()) -> Dataset:
+    """Return the data that ``keys`` name, for a network with these ``inputs``.
+
+    ``outputs`` are those that expected outputs are looked for; without them, only labels are read. Raises
+    ``InputFileError`` if the source is missing, is of no known kind, or does not fit the network.
+    """
+    from mlfbuild.datasets.npz import NpzData
+
+    if keys.source.suffix.lower() == ".npz":
+        return NpzData(keys.source, inputs, outputs)
+    raise InputFileError(
+        "data-kind-unknown",
+        place=keys.source,
+        reason="data are a .npz file",
+        hint="write one with numpy.savez",
+    )
+
+
+def data_files(keys: DataKeys) -> list[Path]:
+    """Return the files that decide the cases, in order; they may be missing."""
+    return [keys.source]
+
+
+def data_digest(keys: DataKeys) -> str:
+    """Return one SHA-256 of the names and contents of the data's files; raises ``InputFileError``."""
+    lines = []
+    for path in data_files(keys):
+        with open_binary(path, "data") as file:
+            lines.append(f"{path.name}\0{file_sha256(file)}\n".encode())
+    return sha256(lines)
+
+
+def case_shape(tensor: TensorInfo) -> tuple[int, ...]:
+    """Return the shape of one case of ``tensor``, flat if the archive records no shape."""
+    from mlfbuild.library import dtype_called
+
+    return (tensor.size // dtype_called(tensor.dtype).itemsize,) if tensor.shape is None else tensor.shape
+
+
+def fitted(array: Array, tensor: TensorInfo, where: str) -> Array:
+    """Return ``array`` (cases, ...) as the input ``tensor`` takes it: (cases, *shape), float32 or its integers.
+
+    Raises ``InputFileError`` for another shape, for numbers that are no numbers, and for a type that is neither.
+    """
+    shape = case_shape(tensor)
+    if array.shape[1:] not in ({shape, shape[1:]} if shape[:1] == (1,) else {shape}):
+        raise InputFileError(
+            "data-shape",
+            place=where,
+            reason=f"a case has the shape {list(array.shape[1:])}, but {quoted(tensor.name)} has {list(shape)}",
+            hint="let the first axis count cases and the others be one case",
+        )
+    array = array.reshape(len(array), *shape)
+    if array.dtype.name == tensor.dtype and array.dtype.kind in "iub":
+        return np.ascontiguousarray(array)
+    if array.dtype.kind != "f" and not (array.dtype.kind in "iu" and tensor.dtype.startswith("float")):
+        raise InputFileError(
+            "data-type",
+            place=where,
+            reason=f"the array has the type {array.dtype}, but {quoted(tensor.name)} takes {tensor.dtype}",
+            hint=f"convert the array to float32 for real numbers, or to {tensor.dtype}",
+        )
+    real = np.ascontiguousarray(array, np.float32)
+    if not np.isfinite(real).all():
+        case = int(np.argmin(np.isfinite(real.reshape(len(real), -1)).all(axis=1)))
+        raise InputFileError(
+            "data-not-finite",
+            place=where,
+            reason=f"case {case} of this part has NaN or infinity",
+            hint="remove the case, or mend the numbers",
+        )
+    return real
