@@ -31,7 +31,8 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
-    from mlfbuild.datasets.cases import Batch, Dataset, data_digest, data_files, open_data
+    from mlfbuild.datasets.cases import Batch, Dataset
     from mlfbuild.datasets.data_keys import DATA, DataKeys
+    from mlfbuild.datasets.sources import data_digest, data_files, open_data
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -1,18 +1,16 @@
-"""Data sets for the inputs of one network: what all kinds have in common, and which kind a source is."""
+"""Data sets for the inputs of one network: what all kinds have in common."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.core import InputFileError, file_sha256, open_binary, quoted, sha256
-from mlfbuild.datasets.data_keys import DataKeys
-from mlfbuild.library import TensorInfo
+from mlfbuild.core import InputFileError, quoted
+from mlfbuild.library import TensorInfo, dtype_called
 
 Array = npt.NDArray[Any]
 
@@ -52,42 +50,8 @@ class Dataset(Protocol):
         """
 
 
-def open_data(keys: DataKeys, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo] = ()) -> Dataset:
-    """Return the data that ``keys`` name, for a network with these ``inputs``.
-
-    ``outputs`` are those that expected outputs are looked for; without them, only labels are read. Raises
-    ``InputFileError`` if the source is missing, is of no known kind, or does not fit the network.
-    """
-    from mlfbuild.datasets.npz import NpzData
-
-    if keys.source.suffix.lower() == ".npz":
-        return NpzData(keys.source, inputs, outputs)
-    raise InputFileError(
-        "data-kind-unknown",
-        place=keys.source,
-        reason="data are a .npz file",
-        hint="write one with numpy.savez",
-    )
-
-
-def data_files(keys: DataKeys) -> list[Path]:
-    """Return the files that decide the cases, in order; they may be missing."""
-    return [keys.source]
-
-
-def data_digest(keys: DataKeys) -> str:
-    """Return one SHA-256 of the names and contents of the data's files; raises ``InputFileError``."""
-    lines = []
-    for path in data_files(keys):
-        with open_binary(path, "data") as file:
-            lines.append(f"{path.name}\0{file_sha256(file)}\n".encode())
-    return sha256(lines)
-
-
 def case_shape(tensor: TensorInfo) -> tuple[int, ...]:
     """Return the shape of one case of ``tensor``, flat if the archive records no shape."""
-    from mlfbuild.library import dtype_called
-
     return (tensor.size // dtype_called(tensor.dtype).itemsize,) if tensor.shape is None else tensor.shape
 
 
