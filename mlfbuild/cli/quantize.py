@@ -9,7 +9,6 @@ import click
 from mlfbuild.cli.options import SharedOptions, setting, verb
 from mlfbuild.cli.output.printing import show, show_json, show_notes
 from mlfbuild.cli.output.progress import working
-from mlfbuild.core import counted
 from mlfbuild.quantization import ACTIVATIONS, IO, METHOD_WORDS, WEIGHTS
 
 _FILE = click.Path(path_type=Path)
@@ -56,7 +55,5 @@ def quantize(
     if options.json:
         show_json({"file": output, "cases": result.cases, "operators": result.operators, "warnings": result.warnings})
     elif not options.quiet:
-        whole = len(result.operators) - len(result.floats)
-        of = f"{whole} of {counted(len(result.operators), 'operator')} on integers"
-        show(f"{output}: {output.stat().st_size:,} bytes, {of}, calibrated with {counted(result.cases, 'case')}")
+        show(f"{output}: {result.summary}, {output.stat().st_size:,} bytes")
     show_notes(options, model.name, result.notes)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mlfbuild.core import InputFileError, file_sha256, open_binary, sha256
-from mlfbuild.datasets.cases import Dataset
 from mlfbuild.datasets.data_keys import DataKeys
-from mlfbuild.datasets.npz import NpzData
 from mlfbuild.library import TensorInfo
+
+if TYPE_CHECKING:
+    from mlfbuild.datasets.cases import Dataset
 
 
 def open_data(keys: DataKeys, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo] = ()) -> Dataset:
@@ -19,6 +21,8 @@ def open_data(keys: DataKeys, inputs: Sequence[TensorInfo], outputs: Sequence[Te
     ``InputFileError`` if the source is missing, is of no known kind, or does not fit the network.
     """
     if keys.source.suffix.lower() == ".npz":
+        from mlfbuild.datasets.npz import NpzData  # imports numpy, which a build with nothing to do does not need
+
         return NpzData(keys.source, inputs, outputs)
     raise InputFileError(
         "data-kind-unknown",

@@ -18,6 +18,7 @@ from mlfbuild.core import (
     MlfError,
     ProcessFailedError,
     UsageError,
+    counted,
     quoted,
     read_bytes,
     require_extra,
@@ -63,6 +64,12 @@ class QuantizedNetwork:
     def floats(self) -> tuple[QuantizedOperator, ...]:
         """The operators that run in float32."""
         return tuple(each for each in self.operators if each.reason)
+
+    @property
+    def summary(self) -> str:
+        """How many cases calibrated it, and how many operators run on integers."""
+        whole, of = len(self.operators) - len(self.floats), counted(len(self.operators), "operator")
+        return f"quantised with {counted(self.cases, 'case')}, {whole} of {of} on integers"
 
     @property
     def notes(self) -> tuple[str, ...]:
