@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.datasets.cases import Batch, Dataset
     from mlfbuild.datasets.data_keys import DATA, DataKeys
+    from mlfbuild.datasets.functions import user_function
     from mlfbuild.datasets.sources import data_digest, data_files, open_data
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -16,7 +16,7 @@ from mlfbuild import archive
 from mlfbuild.compilers import EXTERNAL_COMPILERS, HOOK, compiler_called, why_no_hook
 from mlfbuild.core import LFS_HINT, Mistake, MlfError, ProjectFileError, is_lfs_pointer, recognised
 from mlfbuild.jobs.inputs import input_problems
-from mlfbuild.project import KeyPath, Project
+from mlfbuild.project import KeyPath, ModelSpec, Project
 from mlfbuild.targets import cpu_of_toolchain
 
 
@@ -70,6 +70,21 @@ def _missing_files(project: Project, *, vectors: bool) -> Iterator[tuple[KeyPath
                 hint = f"`mlfbuild vectors {model.name}` computes it, or correct the path"
                 mistake = Mistake(mistake.code, reason=mistake.reason, hint=hint)
             yield ("models", model.name, "vectors", *([module] if module else [])), mistake
+        for path in _data_files(model):
+            if not path.exists():
+                yield ("models", model.name, "evaluate", "data"), _why_no_file(path)
+    yield from _missing_sources(project)
+
+
+def _data_files(model: ModelSpec) -> tuple[Path, ...]:
+    if model.evaluate is None:
+        return ()
+    from mlfbuild.datasets import data_files  # imports numpy
+
+    return data_files(model.evaluate.data)
+
+
+def _missing_sources(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
     for firmware in project.firmware.values():
         for index, path in enumerate(firmware.sources):
             if not path.is_file():
