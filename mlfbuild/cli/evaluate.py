@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from mlfbuild.cli.options import SharedOptions, timeout_option, verb
+from mlfbuild.cli.output.evaluations import show_evaluations
 from mlfbuild.cli.output.markdown import evaluate_markdown
-from mlfbuild.cli.output.printing import FAILED, PASSED, report_error, show, show_as_it_is, show_json
+from mlfbuild.cli.output.printing import report_error, show_as_it_is, show_json
 from mlfbuild.cli.output.progress import building
 from mlfbuild.core import MlfError
 
 if TYPE_CHECKING:
-    from mlfbuild.usecases import EvaluateJob, EvaluateResult, EvaluationReport
+    from mlfbuild.usecases import EvaluateJob, EvaluationReport
 
 
 @verb("file", "target", "model", "jobs", "on", "frozen", "offline", "no_wait", "summary_format")
@@ -27,8 +26,7 @@ def evaluate(options: SharedOptions, timeout: float | None) -> None:
     With -v, the figures of all classes are printed.
     """
     from mlfbuild.jobs import load, target_jobs
-    from mlfbuild.usecases import evaluate_jobs, evaluate_project
-    from mlfbuild.usecases.evaluate import evaluation_failed
+    from mlfbuild.usecases import evaluate_jobs, evaluate_project, evaluation_failed
 
     project = options.placed(load(options.file))
     targets = target_jobs(project, options.target, options.model)
@@ -38,11 +36,11 @@ def evaluate(options: SharedOptions, timeout: float | None) -> None:
             project, targets, jobs, frozen=options.frozen, workers=options.jobs, progress=progress
         )
     if options.json:
-        show_json({"evaluations": [evaluation_json(job, report) for job, report in results]})
+        show_json({"evaluations": [_json(job, report) for job, report in results]})
     elif options.format == "markdown":
         show_as_it_is(evaluate_markdown(results))
     else:
-        _show(options, results)
+        show_evaluations(options, results, details=True)
     failures = evaluation_failed(project, results)
     for error in failures[1:]:
         report_error(error, options.format)
@@ -50,20 +48,9 @@ def evaluate(options: SharedOptions, timeout: float | None) -> None:
         raise failures[0]
 
 
-def _show(options: SharedOptions, results: Sequence[EvaluateResult]) -> None:
-    from mlfbuild.evaluation import evaluation_details
-
-    for _, report in results:
-        if isinstance(report, MlfError) or (options.quiet and report.passed):
-            continue
-        line = report.text()
-        details = evaluation_details(report.result, verbose=options.verbose)
-        show(f"{line}\n{details}".rstrip(), {line: PASSED if report.passed else FAILED})
-
-
-def evaluation_json(job: EvaluateJob, report: EvaluationReport | MlfError) -> dict[str, Any]:
+def _json(job: EvaluateJob, report: EvaluationReport | MlfError) -> dict[str, Any]:
     """Return the result of one model as JSON values."""
     named = {"model": job.model.model, "target": job.target.name if job.on_target else None}
     if isinstance(report, MlfError):
         return {**named, "passed": False, "error": str(report)}
-    return {**named, "passed": report.passed, **asdict(report)}
+    return {**named, "passed": report.passed, **report.as_json()}

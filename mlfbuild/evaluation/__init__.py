@@ -43,10 +43,14 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
+    from mlfbuild.evaluation.as_json import evaluation_in, evaluation_json
     from mlfbuild.evaluation.evaluate_keys import LIMITS, EvaluateKeys, limit_problem
     from mlfbuild.evaluation.evaluation import ClassFigures, Evaluation, WorstCase, missed
     from mlfbuild.evaluation.measurements import Measurement, measure
     from mlfbuild.evaluation.metric_kinds import METRICS, is_error, needs_labels
-    from mlfbuild.evaluation.text import class_title, confusions, evaluation_details, value_text, worst_classes
+    from mlfbuild.evaluation.text import (
+        MATRIX, EvaluationTable, class_title, confusions, evaluation_details, evaluation_tables, value_text,
+        worst_classes,
+    )
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -49,6 +49,12 @@ class EvaluateKeys(Keys):
     """Output that is measured. Default: the first."""
 
     @property
+    def limits(self) -> dict[str, float]:
+        """The limits that are set, by key, in the order of ``LIMITS``."""
+        named = {key: getattr(self, key.replace("-", "_")) for key in LIMITS}
+        return {key: limit for key, limit in named.items() if limit is not None}
+
+    @property
     def smaller_is_better(self) -> bool:
         """Whether a smaller value is better: by the metric, or by the limit of a function of the user."""
         error = is_error(self.metric)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from mlfbuild.core import counted, text_table
 from mlfbuild.evaluation.evaluation import ClassFigures, Evaluation
 from mlfbuild.evaluation.metric_kinds import METRICS
 
-_MATRIX = 12
+MATRIX = 12
 """The most classes whose confusion is a matrix; of more, the most frequent pairs are listed."""
 _CLASSES = 20
 """The most classes whose figures are listed; of more, those with the worst ones."""
@@ -24,13 +25,32 @@ def value_text(result: Evaluation, limits: Mapping[str, float]) -> str:
     )
 
 
-def evaluation_details(result: Evaluation, *, verbose: bool = False) -> str:
-    """Return confusion, figures of classes and the worst cases as tables; all classes if ``verbose``.
+@dataclass(frozen=True)
+class EvaluationTable:
+    """A table about an evaluation, for text and pages."""
 
-    Empty if the metric has none. Names in it may come from data: print it with ``terminal_text``.
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    align: str
+    """``l`` or ``r`` for each column."""
+
+
+def evaluation_tables(result: Evaluation, *, verbose: bool = False) -> list[EvaluationTable]:
+    """Return confusion, figures of classes, and the worst cases, as far as the metric has them.
+
+    Of many classes, those with the worst figures are in the table, unless it is ``verbose``. Names may come from data.
     """
-    parts = [_confusion(result), _figures(result, verbose=verbose), _worst(result)]
-    return "\n\n".join(part for part in parts if part)
+    tables = [_confusion(result), _figures(result, verbose=verbose), _worst(result)]
+    return [table for table in tables if table.rows]
+
+
+def evaluation_details(result: Evaluation, *, verbose: bool = False) -> str:
+    """Return ``evaluation_tables`` as text, empty if there are none; print it with ``terminal_text``."""
+    return "\n\n".join(
+        text_table(table.rows, header=table.header, align=table.align, indent=2)
+        for table in evaluation_tables(result, verbose=verbose)
+    )
 
 
 def class_title(result: Evaluation, number: int) -> str:
@@ -53,25 +73,24 @@ def worst_classes(result: Evaluation, most: int) -> list[ClassFigures]:
     return sorted(known, key=lambda each: (getattr(each, figure), each.number))[:most]
 
 
-def _confusion(result: Evaluation) -> str:
+def _confusion(result: Evaluation) -> EvaluationTable:
     numbers = [each.number for each in result.classes]
-    if not result.confusion:
-        return ""
-    if len(numbers) <= _MATRIX:
+    if 0 < len(numbers) <= MATRIX:
         cells = {(label, found): cases for label, found, cases in result.confusion}
         rows = [
             [class_title(result, label), *(f"{cells.get((label, found), 0) or '.'}" for found in numbers)]
             for label in numbers
         ]
-        return text_table(rows, header=["label \\ found", *map(str, numbers)], align="l" + "r" * len(numbers), indent=2)
+        header = ["label \\ found", *map(str, numbers)]
+        return EvaluationTable("Confusion", header, rows, "l" + "r" * len(numbers))
     rows = [
         [class_title(result, label), class_title(result, found), f"{cases:,}"]
         for label, found, cases in confusions(result)[:_PAIRS]
     ]
-    return text_table(rows, header=["label", "found", "cases"], align="llr", indent=2)
+    return EvaluationTable("Confusion", ["label", "found", "cases"], rows, "llr")
 
 
-def _figures(result: Evaluation, *, verbose: bool) -> str:
+def _figures(result: Evaluation, *, verbose: bool) -> EvaluationTable:
     overlap = ["IoU"] if result.metric == "iou" else []
     rows = [
         [class_title(result, each.number), f"{each.cases:,}", *map(_number, (each.precision, each.recall, each.f1))]
@@ -79,21 +98,21 @@ def _figures(result: Evaluation, *, verbose: bool) -> str:
         for each in worst_classes(result, len(result.classes) if verbose else _CLASSES)
     ]
     unit = "pixels" if overlap else "cases"
-    return text_table(rows, header=["class", unit, "precision", "recall", "F1", *overlap], align="lrrrrr", indent=2)
+    return EvaluationTable("Classes", ["class", unit, "precision", "recall", "F1", *overlap], rows, "lrrrrr")
 
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.4f}"
 
 
-def _worst(result: Evaluation) -> str:
-    found = any(each.label is not None for each in result.worst)
+def _worst(result: Evaluation) -> EvaluationTable:
+    pairs = any(each.label is not None for each in result.worst)
     rows = [
         [str(each.case), f"{each.loss:.6g}"]
-        + ([class_title(result, int(each.label or 0)), class_title(result, int(each.found or 0))] if found else [])
+        + ([class_title(result, int(each.label or 0)), class_title(result, int(each.found or 0))] if pairs else [])
         for each in result.worst
     ]
     others = "error" if result.metric in METRICS else "value"
-    loss = "margin" if found else {"iou": "1 - IoU"}.get(result.metric, others)
-    header = ["worst case", loss, *(["label", "found"] if found else [])]
-    return text_table(rows, header=header, align="rrll"[: len(header)], indent=2)
+    loss = "margin" if pairs else {"iou": "1 - IoU"}.get(result.metric, others)
+    header = ["worst case", loss, *(["label", "found"] if pairs else [])]
+    return EvaluationTable("Worst cases", header, rows, "rrll")

@@ -1,10 +1,16 @@
 """`mlfbuild evaluate`: the compiled network over a test set, here and on a board, and what is refused."""
 
 from collections.abc import Callable
+from typing import Any
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
 
+from mlfbuild.jobs import load as load_project, target_jobs
+from mlfbuild.report.document.read import mistake_in, report_schema
+from mlfbuild.report.html.evaluated import evaluated_views, lowest_accuracy
+from mlfbuild.usecases import evaluate_jobs, evaluated_state
 from mlfbuild.verify.host import load
 from support.command import Folder
 from support.firmware_repo import tiny_network
@@ -105,6 +111,40 @@ def test_the_key_is_checked_with_the_project_file(desk: Folder) -> None:
     assert [code for code, _ in desk.mistakes("check")] == ["unknown-metric", "drop-without-float-source"]
     desk.write("mlfbuild.yml", "mlfbuild: 1\ntargets: [host]\nmodels: [models/alpha.tflite]\n")
     assert desk.refused("evaluate")[:2] == (1, "nothing-to-evaluate")
+
+
+def test_verify_measures_models_that_have_the_key(desk: Folder) -> None:
+    desk.write("mlfbuild.yml", PROJECT % "metric: top1, at-least: 0.91")
+    ended = desk.run("verify", "--junit", "verify.xml", "--format", "json", status=1)
+    (found,) = ended.json
+    assert (ended.error["code"], found["passed"], found["evaluation"]["result"]["value"]) == (
+        "evaluation-short",
+        False,
+        0.9,
+    )
+    _, case = ET.parse(desk.root / "verify.xml").iter("testcase")
+    assert (case.attrib["name"], case.attrib["line"]) == ("alpha", "8")
+    assert [child.attrib["type"] for child in case] == ["evaluation-short"]
+
+
+def test_reports_have_the_last_result(desk: Folder) -> None:
+    def state(text: str = "metric: top1, at-least: 0.9") -> dict[str, Any]:
+        desk.write("mlfbuild.yml", PROJECT % text)
+        project = load_project(desk.root / "mlfbuild.yml")
+        found = evaluated_state(evaluate_jobs(project, target_jobs(project))[0])
+        assert mistake_in(found, {"$defs": report_schema()["$defs"], "$ref": "#/$defs/evaluate"}) is None
+        return found
+
+    assert state() == {"state": "never"}
+    desk.run("evaluate", status=0)
+    passed, failed = state(), state("metric: top1, at-least: 0.95")
+    assert (passed["state"], failed["state"]) == ("passed", "failed")
+    (view,) = evaluated_views({"evaluate": [failed]})
+    assert [table.title for table in view.tables] == ["Confusion", "Classes", "Worst cases"]
+    assert lowest_accuracy([{"name": "alpha", "evaluate": [passed]}]) == (0.9, "top1 of alpha")
+    assert state("metric: f1, at-least: 0.9")["state"] == "outdated"
+    (desk.root / "test.npz").write_bytes(b"")
+    assert state()["state"] == "outdated"
 
 
 def test_an_emulated_board_runs_a_test_set_in_batches(desk: Folder, tool: Callable[..., str]) -> None:

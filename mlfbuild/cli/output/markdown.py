@@ -24,12 +24,15 @@ def verify_markdown(cases: Sequence[JUnitCase]) -> str:
 
 
 def _case(case: JUnitCase) -> tuple[str, ...]:
+    from mlfbuild.verify import VerifyReport
+
     result = case.result
     if result is None:
         return "skipped", markdown_code(case.text), "", "", "", "", ""
     names = (markdown_code(case.name), markdown_code(case.suite))
     if isinstance(result, MlfError):
         return "**error**", *names, "", "", "", ""
+    assert isinstance(result, VerifyReport)  # evaluations have a table of their own
     used = result.workspace_used
     arena = "" if used is None else f"{used:,} of {result.workspace_size:,}"
     stack = "" if result.stack_used is None else f"{result.stack_used:,}"

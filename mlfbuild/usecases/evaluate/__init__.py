@@ -12,7 +12,8 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.usecases.evaluate.evaluating import (
-        EvaluateResult, EvaluationReport, evaluate_project, evaluation_failed,
+        EvaluateResult, EvaluationReport, evaluate_project, evaluated, evaluated_state, evaluation_failed,
+        missed_limits,
     )
     from mlfbuild.usecases.evaluate.jobs import EvaluateJob, evaluate_jobs
 else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from mlfbuild import archive
 from mlfbuild.core import (
     CheckFailedError,
+    Diagnostic,
     InputFileError,
     Mistake,
     MlfError,
@@ -30,7 +31,16 @@ from mlfbuild.core import (
     write_atomic,
 )
 from mlfbuild.datasets import Batch, Dataset, data_digest, open_data, user_function
-from mlfbuild.evaluation import LIMITS, METRICS, Evaluation, measure, missed, needs_labels, value_text
+from mlfbuild.evaluation import (
+    METRICS,
+    Evaluation,
+    evaluation_in,
+    evaluation_json,
+    measure,
+    missed,
+    needs_labels,
+    value_text,
+)
 from mlfbuild.executor import check_described, chosen_module
 from mlfbuild.jobs import Action, Progress, TargetJob, flat, target_dependencies, target_jobs
 from mlfbuild.library import Module, TensorInfo
@@ -43,6 +53,8 @@ Array = npt.NDArray[Any]
 
 RESULT = "result.json"
 """The last result of a job, in its folder."""
+MOST_CLASSES = 100
+"""The most classes, and pairs of classes, of a result in a report."""
 _CASES, _BYTES = 256, 1 << 22
 """The most cases of a batch, and about the most bytes of its inputs."""
 
@@ -64,6 +76,35 @@ class EvaluationReport:
     def passed(self) -> bool:
         """Whether no limit is missed."""
         return not self.missed
+
+    @property
+    def board(self) -> str:
+        """The machine, as reports of verifications call it."""
+        return self.machine
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is missed, for JUnit."""
+        return tuple(f"{self.model}: {text}" for text in self.missed.values())
+
+    @property
+    def hint(self) -> str:
+        """The worst cases, for JUnit."""
+        worst = ", ".join(str(each.case) for each in self.result.worst)
+        return f"worst cases: {worst}" if worst else ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields as JSON values."""
+        return {
+            **vars(self),
+            "missed": dict(self.missed),
+            "limits": dict(self.limits),
+            "result": evaluation_json(self.result),
+        }
+
+    def summary(self) -> str:
+        """Return what is missed; call it only if something is."""
+        return ", and ".join(self.missed.values())
 
     def text(self) -> str:
         """Return the value and the limits on one line."""
@@ -130,9 +171,7 @@ def evaluate_job(job: EvaluateJob, on_progress: OnProgress = no_progress) -> Eva
     libraries = target_dependencies(replace(job.target, models=(job.model,), others=()))
     with opened(job, library, module, libraries) as machine:
         result = _measured(job, module, machine.run, on_progress)
-    named = {key: getattr(job.keys, key.replace("-", "_")) for key in LIMITS}
-    limits = {key: limit for key, limit in named.items() if limit is not None}
-    report = EvaluationReport(job.model.model, machine.name, result, missed(result, job.keys), limits)
+    report = EvaluationReport(job.model.model, machine.name, result, missed(result, job.keys), job.keys.limits)
     _record(job, report)
     return report
 
@@ -219,26 +258,32 @@ def _output(job: EvaluateJob, module: Module) -> int:
     )
 
 
+def missed_limits(project: Project, results: Sequence[EvaluateResult]) -> list[Diagnostic]:
+    """Return a finding for each limit that ``results`` miss, with its line in the project file."""
+    return project.problems(
+        (("models", report.model, "evaluate", key), Mistake("evaluation-short", reason=f"{text} on {report.machine}"))
+        for _, report in results
+        if not isinstance(report, MlfError)
+        for key, text in report.missed.items()
+    )
+
+
 def evaluation_failed(project: Project, results: Sequence[EvaluateResult]) -> list[MlfError]:
     """Return the errors of ``results``: of models that could not be evaluated, then one for all limits that are missed.
 
-    Findings have the line of the limit in the project file.
+    That one has the findings of ``missed_limits``.
     """
     errors = [report for _, report in results if isinstance(report, MlfError)]
-    reports = [(job, report) for job, report in results if not isinstance(report, MlfError) and report.missed]
-    problems = project.problems(
-        (("models", report.model, "evaluate", key), Mistake("evaluation-short", reason=f"{text} on {report.machine}"))
-        for _, report in reports
-        for key, text in report.missed.items()
-    )
-    if not problems:
+    reports = {job.title: report for job, report in results if not isinstance(report, MlfError) and report.missed}
+    if not reports:
         return errors
-    models = listed(list(dict.fromkeys(job.title for job, _ in reports)))
-    first = next(iter(reports[0][1].missed.values()))
-    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    place, hint = f"evaluate: {models}", "see the classes and cases above"
-    short = CheckFailedError("evaluation-short", place=place, reason=first + more, hint=hint, problems=problems)
-    return [*errors, short]
+    problems, texts = missed_limits(project, results), [each.summary() for each in reports.values()]
+    more = f" (and {len(texts) - 1} more)" if len(texts) > 1 else ""
+    place, hint = f"evaluate: {listed(list(reports))}", "see the classes and cases above"
+    return [
+        *errors,
+        CheckFailedError("evaluation-short", place=place, reason=texts[0] + more, hint=hint, problems=problems),
+    ]
 
 
 def evaluate_action(job: EvaluateJob) -> Action:
@@ -250,8 +295,27 @@ def evaluate_action(job: EvaluateJob) -> Action:
     return Action("evaluate", {**digests, **dict(flat(json.loads(job.settings())))})
 
 
+def evaluated_state(job: EvaluateJob) -> dict[str, Any]:
+    """Return the last result of ``job`` as JSON values, ``outdated`` if it would evaluate something else now.
+
+    ``state`` is ``passed``, ``failed``, ``outdated`` or ``never``; unless it is the last one, there are also the fields
+    of ``EvaluationReport``, with a limited number of classes. Nothing is built or run.
+    """
+    try:
+        last = json.loads((job.folder / RESULT).read_text("utf-8"))
+        result = evaluation_in(last["result"])
+        # The present limits: they do not change what was measured.
+        short = missed(result, job.keys)
+        state = "outdated" if last["evaluated"] != evaluate_action(job).key else "failed" if short else "passed"
+        known = {"machine": last["machine"], "limits": job.keys.limits, "missed": short}
+        return {"state": state, **known, "result": evaluation_json(result, MOST_CLASSES)}
+    # A record of another version or a damaged one is as good as none.
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, MlfError):
+        return {"state": "never"}
+
+
 def _record(job: EvaluateJob, report: EvaluationReport) -> None:
     """Keep the result for reports."""
     action = evaluate_action(job)
-    found = {"evaluated": action.key, **asdict(report), "inputs": dict(action.inputs)}
-    write_atomic(job.folder / RESULT, f"{json.dumps(found, indent=2, default=str)}\n".encode())
+    found = {"evaluated": action.key, **report.as_json(), "inputs": dict(action.inputs)}
+    write_atomic(job.folder / RESULT, f"{json.dumps(found, indent=2)}\n".encode())
