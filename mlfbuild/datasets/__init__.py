@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from mlfbuild.datasets.audio_front_end import FrontEnd, front_end
     from mlfbuild.datasets.cases import Batch, Dataset
     from mlfbuild.datasets.data_keys import DATA, DataKeys, data_problems
+    from mlfbuild.datasets.functions import user_function
     from mlfbuild.datasets.sources import data_digest, data_files, open_data
     from mlfbuild.datasets.tflite_file import FileOperator, FileTensor, NetworkFile, write_tflite
-    from mlfbuild.datasets.functions import user_function
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -15,7 +15,7 @@ from pathlib import Path
 from mlfbuild import archive
 from mlfbuild.compilers import EXTERNAL_COMPILERS, HOOK, compiler_called, why_no_hook
 from mlfbuild.core import LFS_HINT, Mistake, MlfError, ProjectFileError, is_lfs_pointer, recognised
-from mlfbuild.datasets import data_files
+from mlfbuild.datasets import DataKeys, data_files, data_problems
 from mlfbuild.jobs.inputs import input_problems
 from mlfbuild.project import KeyPath, Project
 from mlfbuild.quantization import quantize_problems
@@ -59,6 +59,7 @@ def project_mistakes(project: Project, *, vectors: bool = True) -> Iterator[tupl
         _missing_folders,
         input_problems,
         _toolchain_problems,
+        _data_problems,
         _quantize_problems,
         _option_problems,
     )
@@ -80,6 +81,10 @@ def _missing_files(project: Project, *, vectors: bool) -> Iterator[tuple[KeyPath
                 hint = f"`mlfbuild vectors {model.name}` computes it, or correct the path"
                 mistake = Mistake(mistake.code, reason=mistake.reason, hint=hint)
             yield ("models", model.name, "vectors", *([module] if module else [])), mistake
+    yield from _missing_sources(project)
+
+
+def _missing_sources(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
     for firmware in project.firmware.values():
         for index, path in enumerate(firmware.sources):
             if not path.is_file():
@@ -102,11 +107,25 @@ def _missing_files(project: Project, *, vectors: bool) -> Iterator[tuple[KeyPath
 
 
 def _missing_data(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
-    for model in project.models.values():
-        for path in data_files(model.quantize.calibration) if model.quantize else ():
+    for place, data in _data_of(project):
+        for path in data_files(data):
             mistake = _why_unusable(path, is_model=False)
             if mistake is not None:
-                yield ("models", model.name, "quantize", "calibration"), mistake
+                yield place, mistake
+
+
+def _data_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
+    for place, data in _data_of(project):
+        for key, mistake in data_problems(data):
+            yield (*place, key), mistake
+
+
+def _data_of(project: Project) -> Iterator[tuple[KeyPath, DataKeys]]:
+    for model in project.models.values():
+        if model.quantize is not None:
+            yield ("models", model.name, "quantize", "calibration"), model.quantize.calibration
+        if model.evaluate is not None:
+            yield ("models", model.name, "evaluate", "data"), model.evaluate.data
 
 
 def _missing_toolchains(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:

@@ -29,6 +29,7 @@ from mlfbuild.core.keys import (
     Size,
     TextOr,
 )
+from mlfbuild.evaluation import EvaluateKeys
 from mlfbuild.library import CompilerProgram, OptionValue
 from mlfbuild.library.keys import (
     SECTION,
@@ -194,6 +195,8 @@ class ModelSpec(Keys):
     )
     """Inputs and expected outputs (.npz) for `mlfbuild verify`; one file for each module if there are several.
     Default: the file in tests/ with the name of the model, if it exists."""
+    evaluate: EvaluateKeys | None = None
+    """How good it must be on a test set, for `mlfbuild evaluate` and `mlfbuild verify`."""
     placement: PlacementKeys = field(default_factory=Placement)
     """Linker sections for the model's data."""
     budget: Budget = Budget()

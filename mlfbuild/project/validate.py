@@ -29,6 +29,7 @@ _EXPECTED = {
     "bool_type": "true or false",
     "dataclass_type": "a mapping",
     "dict_type": "a mapping",
+    "float_type": "a number",
     "int_type": "a whole number",
     "string_type": "text",
     "tuple_type": "a list",

@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.compile.file import compile_file, file_job
     from mlfbuild.usecases.convert import Conversion, convert_archive
     from mlfbuild.usecases.doctor.diagnosis import Diagnosis, TargetState, diagnose
+    from mlfbuild.usecases.evaluate import (
+        EvaluateJob, EvaluateResult, EvaluationReport, evaluate_jobs, evaluate_project, evaluated, evaluated_state,
+        evaluation_failed, missed_limits,
+    )
     from mlfbuild.usecases.fetch import Fetched, fetch_dependencies, what
     from mlfbuild.usecases.flash import flash_firmware
     from mlfbuild.usecases.fleet import check_readable, fleet_report

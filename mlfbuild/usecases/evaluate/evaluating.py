@@ -1,0 +1,321 @@
+"""Run the jobs of ``evaluate``: batches of the test set through the network, the outputs into the metric.
+
+The result stays in the build folder for reports, with the key of its action. It is measured anew each time, as
+``verify`` runs its vectors anew.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy.typing as npt
+
+from mlfbuild import archive
+from mlfbuild.core import (
+    CheckFailedError,
+    Diagnostic,
+    InputFileError,
+    Mistake,
+    MlfError,
+    OnProgress,
+    UsageError,
+    listed,
+    no_progress,
+    read_bytes,
+    sha256,
+    shown,
+    write_atomic,
+)
+from mlfbuild.datasets import Batch, Dataset, data_digest, open_data, user_function
+from mlfbuild.evaluation import (
+    METRICS,
+    Evaluation,
+    evaluation_in,
+    evaluation_json,
+    measure,
+    missed,
+    needs_labels,
+    value_text,
+)
+from mlfbuild.executor import check_described, chosen_module
+from mlfbuild.jobs import Action, Progress, TargetJob, flat, target_dependencies, target_jobs
+from mlfbuild.library import Module, TensorInfo
+from mlfbuild.project import Project
+from mlfbuild.usecases.build import build_project
+from mlfbuild.usecases.evaluate.jobs import EvaluateJob, check_any, needed_targets
+from mlfbuild.usecases.evaluate.machines import Run, opened
+
+Array = npt.NDArray[Any]
+
+RESULT = "result.json"
+"""The last result of a job, in its folder."""
+MOST_CLASSES = 100
+"""The most classes, and pairs of classes, of a result in a report."""
+_CASES, _BYTES = 256, 1 << 22
+"""The most cases of a batch, and about the most bytes of its inputs."""
+
+
+@dataclass(frozen=True)
+class EvaluationReport:
+    """What a model reached on one machine."""
+
+    model: str
+    machine: str
+    """``this machine``, the board, or the device."""
+    result: Evaluation
+    missed: Mapping[str, str]
+    """The keys of the limits that are missed, each with a clause."""
+    limits: Mapping[str, float]
+    """The limits by their keys."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether no limit is missed."""
+        return not self.missed
+
+    @property
+    def board(self) -> str:
+        """The machine, as reports of verifications call it."""
+        return self.machine
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is missed, for JUnit."""
+        return tuple(f"{self.model}: {text}" for text in self.missed.values())
+
+    @property
+    def hint(self) -> str:
+        """The worst cases, for JUnit."""
+        worst = ", ".join(str(each.case) for each in self.result.worst)
+        return f"worst cases: {worst}" if worst else ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields as JSON values."""
+        return {
+            **vars(self),
+            "missed": dict(self.missed),
+            "limits": dict(self.limits),
+            "result": evaluation_json(self.result),
+        }
+
+    def summary(self) -> str:
+        """Return what is missed; call it only if something is."""
+        return ", and ".join(self.missed.values())
+
+    def text(self) -> str:
+        """Return the value and the limits on one line."""
+        return f"{self.model}: {value_text(self.result, self.limits)} on {self.machine}"
+
+
+EvaluateResult = tuple[EvaluateJob, EvaluationReport | MlfError]
+"""A job, and its report or the reason why the model could not be evaluated."""
+
+
+def evaluate_project(
+    project: Project,
+    targets: Sequence[TargetJob],
+    jobs: Sequence[EvaluateJob],
+    *,
+    frozen: bool = False,
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> list[EvaluateResult]:
+    """Build the models of ``jobs``, ``workers`` at a time, and evaluate them one after the other.
+
+    Returns each job with its report, or with the error if it could not be evaluated. Raises ``CheckFailedError`` if
+    there are none, and as ``build_project``.
+    """
+    check_any(project, jobs)
+    watch = progress or Progress()
+    needed = needed_targets(targets, jobs)
+    build_project(
+        needed, lenders=target_jobs(project), jobs=workers, progress=watch, locked=project if frozen else None
+    )
+    return evaluated(jobs, watch)
+
+
+def evaluated(jobs: Sequence[EvaluateJob], watch: Progress) -> list[EvaluateResult]:
+    """Evaluate ``jobs``, whose models have been built; see ``evaluate_project``."""
+    watch.expect(len(jobs))
+    return [(job, _watched(job, watch)) for job in jobs]
+
+
+def _watched(job: EvaluateJob, watch: Progress) -> EvaluationReport | MlfError:
+    watch.start(job.task)
+    try:
+        report = evaluate_job(job, partial(watch.step, job.task))
+    except MlfError as error:
+        watch.fail(job.task, "could not be evaluated")
+        return error
+    text = f"{report.result.metric} {report.result.value:.6g}"
+    if report.passed:
+        watch.finish(job.task, text)
+    else:
+        watch.fail(job.task, f"FAILED: {text}")
+    return report
+
+
+def evaluate_job(job: EvaluateJob, on_progress: OnProgress = no_progress) -> EvaluationReport:
+    """Run the model of ``job``, which has been built, on its whole test set, and record the result.
+
+    Raises ``InputFileError`` if data are damaged or do not fit the network, ``UsageError`` for an output or a function
+    that does not exist, ``CheckFailedError`` without cases, and as the machine that runs it.
+    """
+    library, where = archive.open_archive(job.model.archive), str(job.model.archive)
+    module = chosen_module(library, job.keys.module, where)
+    check_described(module)
+    libraries = target_dependencies(replace(job.target, models=(job.model,), others=()))
+    with opened(job, library, module, libraries) as machine:
+        result = _measured(job, module, machine.run, on_progress)
+    report = EvaluationReport(job.model.model, machine.name, result, missed(result, job.keys), job.keys.limits)
+    _record(job, report)
+    return report
+
+
+def _measured(job: EvaluateJob, module: Module, run: Run, on_progress: OnProgress) -> Evaluation:
+    keys, number = job.keys, _output(job, module)
+    tensor = module.outputs[number]
+    data = _opened(job, module, number)
+    function = None if keys.metric in METRICS else user_function(keys.metric, job.root)
+    measured = measure(keys, tensor, function, data.classes)
+    state = module.state_size > 0 and job.on_target
+    size = 1 if state else max(1, min(_CASES, _BYTES // max(1, sum(each.size for each in module.inputs))))
+    done = 0
+    for batch in data.batches(size):
+        try:
+            outputs = run(stored(batch, module.inputs), done)[number]
+            measured.add(tensor.dequantized(outputs), _expected(job, batch))
+        except InputFileError as error:
+            raise error.within(keys.data.source) from None
+        done += len(batch)
+        on_progress("running", done, data.cases or 0)
+    return measured.result()
+
+
+def stored(batch: Batch, inputs: Sequence[TensorInfo]) -> list[Array]:
+    """Return the inputs of ``batch`` as the network takes them: quantised, unless they have its type already.
+
+    Raises ``InputFileError`` for real numbers of which an integer input has no scale.
+    """
+    return [_stored(array, tensor) for array, tensor in zip(batch.inputs, inputs, strict=True)]
+
+
+def _stored(array: Array, tensor: TensorInfo) -> Array:
+    if array.dtype.name == tensor.dtype:
+        return array
+    if tensor.scale is None and not tensor.dtype.startswith("float"):
+        raise InputFileError(
+            "data-not-quantizable",
+            place=shown(tensor.name),
+            reason=f"the data are real numbers, but the input is {tensor.dtype} without a scale",
+            hint=f"write the data as {tensor.dtype}",
+        )
+    return tensor.quantized(array)
+
+
+def _opened(job: EvaluateJob, module: Module, number: int) -> Dataset:
+    wanted = needs_labels(job.keys.metric)
+    if wanted is not True:
+        try:
+            return open_data(job.keys.data, module.inputs, module.outputs[: number + 1])
+        except InputFileError as error:
+            # A function of the user takes labels as well.
+            if wanted is False or error.code != "data-array-missing":
+                raise
+    return open_data(job.keys.data, module.inputs)
+
+
+def _expected(job: EvaluateJob, batch: Batch) -> Array:
+    """Return what the metric compares the outputs with: labels (cases,) or expected outputs (cases, elements)."""
+    wanted = needs_labels(job.keys.metric)
+    if batch.labels is not None and wanted is not False:
+        return batch.labels
+    if batch.outputs and wanted is not True:
+        return batch.outputs[-1]
+    raise InputFileError(
+        "data-labels-missing",
+        reason=f"the data have no labels, which {job.keys.metric} needs",
+        hint="add an array labels with the class of each case",
+    )
+
+
+def _output(job: EvaluateJob, module: Module) -> int:
+    """Return the index of the output that is measured."""
+    if job.keys.output is None:
+        return 0
+    for number, tensor in enumerate(module.outputs):
+        if job.keys.output in tensor.names:
+            return number
+    raise UsageError(
+        "unknown-output",
+        place=f"models.{job.model.model}.evaluate.output",
+        reason=f"the network has no output {shown(job.keys.output)}",
+        hint=f"use one of {listed([shown(tensor.name) for tensor in module.outputs])}",
+    )
+
+
+def missed_limits(project: Project, results: Sequence[EvaluateResult]) -> list[Diagnostic]:
+    """Return a finding for each limit that ``results`` miss, with its line in the project file."""
+    return project.problems(
+        (("models", report.model, "evaluate", key), Mistake("evaluation-short", reason=f"{text} on {report.machine}"))
+        for _, report in results
+        if not isinstance(report, MlfError)
+        for key, text in report.missed.items()
+    )
+
+
+def evaluation_failed(project: Project, results: Sequence[EvaluateResult]) -> list[MlfError]:
+    """Return the errors of ``results``: of models that could not be evaluated, then one for all limits that are missed.
+
+    That one has the findings of ``missed_limits``.
+    """
+    errors = [report for _, report in results if isinstance(report, MlfError)]
+    reports = {job.title: report for job, report in results if not isinstance(report, MlfError) and report.missed}
+    if not reports:
+        return errors
+    problems, texts = missed_limits(project, results), [each.summary() for each in reports.values()]
+    more = f" (and {len(texts) - 1} more)" if len(texts) > 1 else ""
+    place, hint = f"evaluate: {listed(list(reports))}", "see the classes and cases above"
+    return [
+        *errors,
+        CheckFailedError("evaluation-short", place=place, reason=texts[0] + more, hint=hint, problems=problems),
+    ]
+
+
+def evaluate_action(job: EvaluateJob) -> Action:
+    """Return what an evaluation depends on: the archive, the data, the functions of the user, and the settings."""
+    digests = {"archive": sha256(read_bytes(job.model.archive, "archive")), "data": data_digest(job.keys.data)}
+    if job.keys.metric not in METRICS:
+        module = job.root / f"{job.keys.metric.partition(':')[0].replace('.', '/')}.py"
+        digests["metric"] = sha256(module.read_bytes()) if module.is_file() else ""
+    return Action("evaluate", {**digests, **dict(flat(json.loads(job.settings())))})
+
+
+def evaluated_state(job: EvaluateJob) -> dict[str, Any]:
+    """Return the last result of ``job`` as JSON values, ``outdated`` if it would evaluate something else now.
+
+    ``state`` is ``passed``, ``failed``, ``outdated`` or ``never``; unless it is the last one, there are also the fields
+    of ``EvaluationReport``, with a limited number of classes. Nothing is built or run.
+    """
+    try:
+        last = json.loads((job.folder / RESULT).read_text("utf-8"))
+        result = evaluation_in(last["result"])
+        # The present limits: they do not change what was measured.
+        short = missed(result, job.keys)
+        state = "outdated" if last["evaluated"] != evaluate_action(job).key else "failed" if short else "passed"
+        known = {"machine": last["machine"], "limits": job.keys.limits, "missed": short}
+        return {"state": state, **known, "result": evaluation_json(result, MOST_CLASSES)}
+    # A record of another version or a damaged one is as good as none.
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, MlfError):
+        return {"state": "never"}
+
+
+def _record(job: EvaluateJob, report: EvaluationReport) -> None:
+    """Keep the result for reports."""
+    action = evaluate_action(job)
+    found = {"evaluated": action.key, **report.as_json(), "inputs": dict(action.inputs)}
+    write_atomic(job.folder / RESULT, f"{json.dumps(found, indent=2)}\n".encode())
