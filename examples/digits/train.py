@@ -126,8 +126,8 @@ def main() -> None:
         sys.exit(f"less than {MINIMUM_ACCURACY:.0%}: nothing written")
 
     (HERE / "quantized/models/digits.tflite").write_bytes(twin)
-    np.savez_compressed(HERE / "quantized/data/calibration.npz", in0=seen[:CALIBRATION].astype(np.uint8))
-    np.savez_compressed(HERE / "quantized/data/test.npz", in0=held_back.astype(np.uint8), labels=test_labels)
+    np.savez_compressed(HERE / "quantized/data/calibration.npz", in0=seen[:CALIBRATION])
+    np.savez_compressed(HERE / "quantized/data/test.npz", in0=held_back, labels=test_labels)
     (HERE / "models/digits.tflite").write_bytes(model)
     write_vectors(HERE / "tests/digits.npz", inputs, outputs)
     write_test_split(HERE / "src", held_back, test_labels, answers)
