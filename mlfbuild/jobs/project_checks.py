@@ -54,15 +54,9 @@ def project_mistakes(project: Project, *, vectors: bool = True) -> Iterator[tupl
     """
     files = partial(_missing_files, vectors=vectors)
     own = (
-        files,
-        _missing_toolchains,
-        _missing_folders,
-        input_problems,
-        _toolchain_problems,
-        _data_problems,
-        _quantize_problems,
-        _option_problems,
-    )
+        files, _missing_data, _missing_toolchains, _missing_folders, input_problems, _toolchain_problems,
+        _data_problems, _quantize_problems, _option_problems,
+    )  # fmt: skip
     # Checks that open archives are last: they are slow, and the others explain why an archive cannot be opened.
     for find in (*own, _hook_problems, _sharing_problems):
         yield from find(project)

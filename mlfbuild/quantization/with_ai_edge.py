@@ -20,7 +20,7 @@ from ai_edge_quantizer.utils import qsv_utils
 from mlfbuild.core import UsageError, listed, write_atomic
 from mlfbuild.quantization.engine_request import EngineRequest, Node
 from mlfbuild.quantization.engines import METHODS, TFLITE
-from mlfbuild.quantization.quantize_keys import MINMAX, QuantizeKeys
+from mlfbuild.quantization.quantize_keys import QuantizeKeys
 
 _SIGNATURE = "serving_default"
 _EVERYTHING = qtyping.TFLOperationName.ALL_SUPPORTED
@@ -38,7 +38,9 @@ def quantize_file(request: EngineRequest) -> dict[str, str]:
         warnings.simplefilter("ignore")  # the library divides by zero where a channel is zero
         made = quantizer.Quantizer(content, recipe.get_quantization_recipe())
         result = made.quantize(_ranges(content, recipe, request), enable_progress_report=False).quantized_model
-    write_atomic(request.out, bytes(result or b""))
+    # Written again: the library puts large constants behind the flatbuffer, where TensorFlow Lite Micro reads none.
+    plain = flatbuffer_utils.read_model_from_bytearray(bytearray(result or b""))
+    write_atomic(request.out, bytes(flatbuffer_utils.convert_object_to_bytearray(plain)))
     supported = [each.value for each in algorithm_manager.get_supported_ops(_Algorithm.MIN_MAX_UNIFORM_QUANT)]
     return request.reasons(nodes, supported, "ai-edge-quantizer")
 
@@ -79,20 +81,19 @@ def _recipe(keys: QuantizeKeys, kept: Sequence[Node]) -> Any:
     """Return what the library does with each operator; a later entry has precedence where it applies."""
     recipe = recipe_manager.RecipeManager()
     bits = 16 if keys.activations == "int16" else 8
-    channels, whole = qtyping.QuantGranularity.CHANNELWISE, qtyping.QuantGranularity.TENSORWISE
-    weights, granularity = 4 if keys.weights == "int4" else 8, channels if keys.per_channel else whole
-    # Entries differ in their scope, because one of the same scope would replace the other. What the method or four bits
-    # do not apply to keeps the first.
+    weights = 4 if keys.weights == "int4" else 8
+    granularity = qtyping.QuantGranularity.CHANNELWISE if keys.per_channel else qtyping.QuantGranularity.TENSORWISE
+    # Both scopes mean everything, but differ: otherwise the second would replace the first, which is for operators that
+    # have neither the method nor four bits.
     recipe.add_static_config("", _EVERYTHING, bits, 8, granularity)
     recipe.add_static_config("()", _EVERYTHING, bits, weights, granularity, _algorithm(keys.method))
-    # One scale for the weights: TensorFlow Lite Micro has no others here, and the archives' numbers are its own.
-    for scope, width, algorithm in (("(){1}", 8, MINMAX), ("(){2}", weights, keys.method)):
-        dense = qtyping.TFLOperationName.FULLY_CONNECTED
-        recipe.add_static_config(scope, dense, bits, width, whole, _algorithm(algorithm))
+    if weights == 4:  # TensorFlow Lite Micro runs dense layers of four bits with one scale only
+        whole, dense = qtyping.QuantGranularity.TENSORWISE, qtyping.TFLOperationName.FULLY_CONNECTED
+        recipe.add_static_config("(){1}", dense, bits, weights, whole, _algorithm(keys.method))
     ends = [("", kind) for kind in ("INPUT", "OUTPUT")] if keys.io_type == "float32" else []
     for name, kind in (*ends, *((names[0], kind) for kind, names in kept)):
         if kind in qtyping.TFLOperationName.__members__:
-            scope, operator = f"(){{3}}{re.escape(name)}", qtyping.TFLOperationName(kind)
+            scope, operator = f"(){{2}}{re.escape(name)}", qtyping.TFLOperationName(kind)
             recipe.add_quantization_config(scope, operator, None, _Algorithm.NO_QUANTIZE)
     return recipe
 

@@ -68,7 +68,7 @@ def test_numbers_are_those_of_tensorflow_lite_micro(folder: Path, keys: dict[str
     cases, own = outputs(path, dtype, SHAPE)
     expected = tflite_micro_cases(path.read_bytes(), [[case] for case in cases])
     assert np.array_equal(own, [outputs[0] for outputs in expected])
-    assert len(np.unique(own)) > 4
+    assert len(np.unique(own)) > 2
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_numbers_are_those_of_onnxruntime_within_a_step(folder: Path, keys: dict
     cases, own = outputs(path, "int8", (1, 3, 8, 8))
     session = InferenceSession(path)
     assert_within_a_step(own, [session.run(None, {"x": case})[0] for case in cases])
-    assert len(np.unique(own)) > 4
+    assert len(np.unique(own)) > 2
 
 
 @pytest.mark.sweep
