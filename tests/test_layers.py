@@ -15,7 +15,7 @@ import mlfbuild
 PACKAGE = Path(mlfbuild.__file__).parent
 
 ROOMS = (
-    "core", "cache", "targets", "farm", "c_analysis", "library", "datasets", "native", "evaluation", "project",
+    "core", "cache", "targets", "farm", "c_analysis", "library", "native", "datasets", "evaluation", "project",
     "archive", "compilers", "executor", "requirements", "jobs", "timing", "runners", "verify", "report", "usecases",
 )  # fmt: skip
 """A room imports only rooms before it."""

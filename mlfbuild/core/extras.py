@@ -14,6 +14,7 @@ from mlfbuild.core.errors import ToolNotFoundError
 
 EXTRAS: Mapping[str, Mapping[str, str]] = {
     "onnx": {"onnx": "onnx>=1.16"},
+    "images": {"PIL": "pillow>=10.1"},
     "bson": {"bson": "pymongo>=4.6"},
     "sbom": {
         "cyclonedx": "cyclonedx-python-lib>=11,<12",

@@ -1,7 +1,9 @@
 """Cases with which networks are calibrated and evaluated, read one batch after another.
 
 **What.** ``DataKeys`` is what a project file says about data: a ``.npz`` file, a folder, or a function of the user.
-``open_data`` turns it into a ``Dataset`` for the inputs of one network, which yields ``Batch`` after ``Batch``.
+``open_data`` turns it into a ``Dataset`` for the inputs of one network, which yields ``Batch`` after ``Batch``. Images
+and recordings are prepared as the keys say. ``front_end`` writes the file with which firmware computes the same
+features of audio.
 
 **Rules.**
 
@@ -31,9 +33,11 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
+    from mlfbuild.datasets.audio_front_end import FrontEnd, front_end
     from mlfbuild.datasets.cases import Batch, Dataset
-    from mlfbuild.datasets.data_keys import DATA, DataKeys
+    from mlfbuild.datasets.data_keys import DATA, DataKeys, data_problems
     from mlfbuild.datasets.functions import user_function
     from mlfbuild.datasets.sources import data_digest, data_files, open_data
+    from mlfbuild.datasets.tflite_file import FileOperator, FileTensor, NetworkFile, write_tflite
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -9,7 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.core import InputFileError, quoted
+from mlfbuild.core import InputFileError, UsageError, counted, quoted
+from mlfbuild.datasets.data_keys import DataKeys
 from mlfbuild.library import TensorInfo, dtype_called
 
 Array = npt.NDArray[Any]
@@ -84,7 +85,24 @@ def fitted(array: Array, tensor: TensorInfo, where: str) -> Array:
         raise InputFileError(
             "data-not-finite",
             place=where,
-            reason=f"case {case} of this part has NaN or infinity",
+            reason=f"{f'case {case} of this part' if len(real) > 1 else 'the case'} has NaN or infinity",
             hint="remove the case, or mend the numbers",
         )
     return real
+
+
+def normalised(values: Array, keys: DataKeys, channels: int) -> Array:
+    """Return ``(values - mean) / std`` in float32, with numbers for all channels or for each on the last axis.
+
+    Raises ``UsageError`` if there are others.
+    """
+    for name, numbers in (("mean", keys.mean), ("std", keys.std)):
+        if len(numbers) > 1 and len(numbers) != channels:
+            raise UsageError(
+                f"data-{name}",
+                place=f"{keys.source}: {name}",
+                reason=f"{len(numbers)} numbers for {counted(channels, 'channel')}",
+                hint="write one number, or one for each channel",
+            )
+    mean, std = (np.array(numbers or (usual,), np.float32) for numbers, usual in ((keys.mean, 0), (keys.std, 1)))
+    return np.asarray((np.asarray(values, np.float32) - mean) / std)

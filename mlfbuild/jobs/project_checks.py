@@ -15,8 +15,9 @@ from pathlib import Path
 from mlfbuild import archive
 from mlfbuild.compilers import EXTERNAL_COMPILERS, HOOK, compiler_called, why_no_hook
 from mlfbuild.core import LFS_HINT, Mistake, MlfError, ProjectFileError, is_lfs_pointer, recognised
+from mlfbuild.datasets import DataKeys, data_problems
 from mlfbuild.jobs.inputs import input_problems
-from mlfbuild.project import KeyPath, ModelSpec, Project
+from mlfbuild.project import KeyPath, Project
 from mlfbuild.targets import cpu_of_toolchain
 
 
@@ -70,18 +71,16 @@ def _missing_files(project: Project, *, vectors: bool) -> Iterator[tuple[KeyPath
                 hint = f"`mlfbuild vectors {model.name}` computes it, or correct the path"
                 mistake = Mistake(mistake.code, reason=mistake.reason, hint=hint)
             yield ("models", model.name, "vectors", *([module] if module else [])), mistake
-        for path in _data_files(model):
-            if not path.exists():
-                yield ("models", model.name, "evaluate", "data"), _why_no_file(path)
+        if model.evaluate is not None:
+            yield from _data_mistakes(model.evaluate.data, ("models", model.name, "evaluate", "data"))
     yield from _missing_sources(project)
 
 
-def _data_files(model: ModelSpec) -> tuple[Path, ...]:
-    if model.evaluate is None:
-        return ()
-    from mlfbuild.datasets import data_files  # imports numpy
-
-    return data_files(model.evaluate.data)
+def _data_mistakes(data: DataKeys, place: KeyPath) -> Iterator[tuple[KeyPath, Mistake]]:
+    if not data.function and not data.source.exists():
+        yield place, _why_no_file(data.source)
+    else:
+        yield from (((*place, key), mistake) for key, mistake in data_problems(data))
 
 
 def _missing_sources(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:

@@ -67,7 +67,7 @@ def test_the_value_is_that_of_the_whole_test_set(desk: Folder) -> None:
         ("metric: mse, at-most: 0", 0, ""),
         ("metric: mse, output: nothing", 2, "unknown-output"),
         ("metric: 'own:score', at-least: 0.9", 0, ""),
-        ("metric: 'own:raises', at-least: 0.9", 2, "function-failed"),
+        ("metric: 'own:raises', at-least: 0.9", 5, "function-failed"),
         ("metric: 'own:scalar', at-least: 0.9", 2, "metric-result"),
         ("metric: 'own:nothing', at-least: 0.9", 2, "no-such-function"),
         ("metric: 'other:score', at-least: 0.9", 2, "function-not-imported"),

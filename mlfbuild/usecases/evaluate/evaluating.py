@@ -190,7 +190,8 @@ def _measured(job: EvaluateJob, module: Module, run: Run, on_progress: OnProgres
             outputs = run(stored(batch, module.inputs), done)[number]
             measured.add(tensor.dequantized(outputs), _expected(job, batch))
         except InputFileError as error:
-            raise error.within(keys.data.source) from None
+            # The code of the user has a place of its own.
+            raise (error if error.code == "function-failed" else error.within(keys.data.source)) from None
         done += len(batch)
         on_progress("running", done, data.cases or 0)
     return measured.result()
