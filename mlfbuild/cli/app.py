@@ -60,6 +60,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "watch": "Build again whenever the project file or a model changes.",
         "why": "Say why models and images were built, and what the next build makes.",
         "compile": "Compile MODEL into a Model Library Format archive.",
+        "quantize": "Quantise the float network MODEL with the tool of its format.",
         "generate": "Compile and unpack one model for another build system.",
         "project-api": "Write the server through which TVM drives firmware.",
     },
@@ -130,6 +131,7 @@ _OTHER_TOOLS = {
     "insert": "add",
     "upgrade": "update",
     "install": "fetch",
+    "quantise": "quantize",
 }
 """Verbs of other tools (cargo, west, pio, idf.py) -> what does the same here."""
 _MODELS = {".tflite", ".onnx"}

@@ -5,12 +5,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mlfbuild.core import InputFileError, UsageError, file_sha256, open_binary, sha256
-from mlfbuild.datasets.cases import Dataset
 from mlfbuild.datasets.data_keys import DataKeys, case_files, data_kind, data_problems
 from mlfbuild.datasets.functions import function_file
 from mlfbuild.library import TensorInfo
+
+if TYPE_CHECKING:
+    from mlfbuild.datasets.cases import Dataset
 
 
 def open_data(keys: DataKeys, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo] = ()) -> Dataset:

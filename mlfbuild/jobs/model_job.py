@@ -14,6 +14,7 @@ from mlfbuild.cache import CacheSettings
 from mlfbuild.jobs.budgets import TargetBudgets
 from mlfbuild.jobs.devices import TargetDevices
 from mlfbuild.jobs.progress import Task
+from mlfbuild.jobs.quantize_step import QuantizeStep
 from mlfbuild.jobs.tree.library_folders import DEPENDENCIES_FOLDER
 from mlfbuild.jobs.tree.placement import LINKER_SCRIPT, PLACEMENT_FOLDER, PlacedSection
 from mlfbuild.library import CompileRequest
@@ -49,6 +50,8 @@ class CompileJob:
     """Where it is compiled. It decides no byte, as the next one."""
     cache: CacheSettings | None = None
     """Where its archive is kept and looked for; ``None`` for an archive of a single command."""
+    quantize: QuantizeStep | None = None
+    """The step that makes the request's source; ``None`` for a source that the user has."""
 
     @property
     def model(self) -> str:

@@ -35,7 +35,7 @@ from mlfbuild.core import (
     write_atomic,
     write_if_changed,
 )
-from mlfbuild.jobs import CompileJob, target_jobs
+from mlfbuild.jobs import CompileJob, make_quantized, target_jobs
 from mlfbuild.library import Library
 from mlfbuild.native import Array, Choices, Graph, read_network
 from mlfbuild.project import VECTORS_FOLDER, Project
@@ -273,6 +273,8 @@ def _recomputed(
     inputs: Path | None = None,
     own: bool,
 ) -> RecomputedVectors:
+    if job.quantize is not None:
+        make_quantized(job.quantize)
     library = compiler_called("native").compile(job.request)
     graph, identity = read_network(job.request)
     tensors = [graph.tensor(name) for name in graph.inputs]

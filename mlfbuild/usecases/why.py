@@ -15,6 +15,7 @@ from mlfbuild.jobs import (
     CompileJob,
     FirmwareJob,
     InputChange,
+    QuantizeStep,
     TargetJob,
     archive_record,
     compile_action,
@@ -23,6 +24,8 @@ from mlfbuild.jobs import (
     hash_of,
     inputs_now,
     link_record,
+    quantize_action,
+    quantize_record,
     target_jobs,
 )
 from mlfbuild.project import Project
@@ -40,7 +43,7 @@ class Explanation:
     title: str
     """Such as ``kws for m4``."""
     kind: str
-    """``archive``, ``image`` or ``verification``."""
+    """``archive``, ``image``, ``verification`` or ``quantised model``."""
     result: Path
     state: str
     """``current``, ``outdated`` (an input changed), ``edited`` (the result itself did), ``missing`` or ``unknown``;
@@ -64,7 +67,11 @@ def explanations(project: Project, names: Sequence[str] = (), targets: Sequence[
     chosen = {*names} or {*project.models, *project.firmware}
     archives = {(job.target, job.model): _of_archive(job) for target in jobs for job in target.models}
     images = [job for job in firmware_jobs(project, jobs) if job.name in chosen]
+    steps = {
+        job.model: job.quantize for target in jobs for job in target.models if job.quantize and job.model in chosen
+    }
     return [
+        *map(_of_quantized, steps.values()),
         *(found for (_, model), found in archives.items() if model in chosen),
         *(_of_verification(job) for job in _verifications(project, jobs) if job.model.model in chosen),
         *(_of_image(job, [archives[job.target.name, model] for model in job.models]) for job in images),
@@ -75,6 +82,12 @@ def _of_archive(job: CompileJob) -> Explanation:
     record = archive_record(job)
     changes = tuple(differences(record.inputs, compile_action(job).inputs)) if record else ()
     return Explanation(job.title, "archive", job.archive, _state(job.archive, record, changes), record, changes)
+
+
+def _of_quantized(step: QuantizeStep) -> Explanation:
+    record = quantize_record(step)
+    changes = tuple(differences(record.inputs, quantize_action(step).inputs)) if record else ()
+    return Explanation(step.model, "quantised model", step.made, _state(step.made, record, changes), record, changes)
 
 
 def _verifications(project: Project, targets: Sequence[TargetJob]) -> list[VerifyJob]:

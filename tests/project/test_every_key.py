@@ -77,6 +77,7 @@ OF_MODELS: Mapping[str, Any] = {
     "constants": {"k": 2},
     "state": {"k": "y"},
     "signature": "serve",
+    "quantize": {"calibration": "net.npz"},
     "targets": ["other"],
     "vectors": "net.npz",
     "evaluate": {"data": "net.npz", "metric": "mse", "at-most": 1},
