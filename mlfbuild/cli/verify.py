@@ -186,6 +186,7 @@ def _verify_project(
     from mlfbuild.jobs import BUILD_FOLDER, load, target_jobs
     from mlfbuild.usecases import (
         budget_error,
+        check_test_data,
         evaluate_jobs,
         evaluated,
         evaluation_failed,
@@ -203,6 +204,7 @@ def _verify_project(
     if emulator:
         targets = without_runners(targets)
     evaluations = evaluate_jobs(project, targets, timeout=timeout) if image is None else []
+    check_test_data(project, evaluations)
     jobs = verify_jobs(project, targets, project.root / BUILD_FOLDER, timeout, needed=not evaluations)
     if image is not None:
         jobs = jobs_in_image(jobs, image, flash=flash)

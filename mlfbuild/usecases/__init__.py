@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.convert import Conversion, convert_archive
     from mlfbuild.usecases.doctor.diagnosis import Diagnosis, TargetState, diagnose
     from mlfbuild.usecases.evaluate import (
-        EvaluateJob, EvaluateResult, EvaluationReport, evaluate_jobs, evaluate_project, evaluated, evaluated_state,
-        evaluation_failed, missed_limits,
+        EvaluateJob, EvaluateResult, EvaluationReport, check_test_data, evaluate_jobs, evaluate_project, evaluated,
+        evaluated_state, evaluation_failed, missed_limits,
     )
     from mlfbuild.usecases.fetch import Fetched, fetch_dependencies, what
     from mlfbuild.usecases.flash import flash_firmware

@@ -14,6 +14,7 @@ from mlfbuild.usecases import evaluate_jobs, evaluated_state
 from mlfbuild.verify.host import load
 from support.command import Folder
 from support.firmware_repo import tiny_network
+from support.float_networks import calibration, float_onnx
 
 PROJECT = """\
 mlfbuild: 1
@@ -67,7 +68,7 @@ def test_the_value_is_that_of_the_whole_test_set(desk: Folder) -> None:
         ("metric: mse, at-most: 0", 0, ""),
         ("metric: mse, output: nothing", 2, "unknown-output"),
         ("metric: 'own:score', at-least: 0.9", 0, ""),
-        ("metric: 'own:raises', at-least: 0.9", 2, "function-failed"),
+        ("metric: 'own:raises', at-least: 0.9", 5, "function-failed"),
         ("metric: 'own:scalar', at-least: 0.9", 2, "metric-result"),
         ("metric: 'own:nothing', at-least: 0.9", 2, "no-such-function"),
         ("metric: 'other:score', at-least: 0.9", 2, "function-not-imported"),
@@ -106,7 +107,8 @@ def test_data_that_do_not_fit(
 
 def test_the_key_is_checked_with_the_project_file(desk: Folder) -> None:
     (desk.root / "test.npz").unlink()
-    assert desk.mistakes("check") == [("no-such-file", "mlfbuild.yml:8:22: models.alpha.evaluate.data")]
+    missing = [("no-such-file", "mlfbuild.yml:8:22: models.alpha.evaluate.data")]
+    assert desk.mistakes("check") == desk.mistakes("evaluate") == desk.mistakes("verify") == missing
     desk.write("mlfbuild.yml", PROJECT % "metric: top2, max-drop: 0.1")
     assert [code for code, _ in desk.mistakes("check")] == ["unknown-metric", "drop-without-float-source"]
     desk.write("mlfbuild.yml", "mlfbuild: 1\ntargets: [host]\nmodels: [models/alpha.tflite]\n")
@@ -145,6 +147,21 @@ def test_reports_have_the_last_result(desk: Folder) -> None:
     assert state("metric: f1, at-least: 0.9")["state"] == "outdated"
     (desk.root / "test.npz").write_bytes(b"")
     assert state()["state"] == "outdated"
+
+
+def test_a_drop_is_that_from_the_float_network(desk: Folder) -> None:
+    desk.write("models/alpha.onnx", float_onnx())
+    calibration(desk.root / "calibration.npz", shape=(1, 3, 8, 8))
+    images = np.random.default_rng(1).random((100, 3, 8, 8), np.float32)
+    np.savez(desk.root / "test.npz", in0=images, out0=np.zeros((100, 4), np.float32))
+    key = "metric: mse, max-drop: 0.05}\n    dims: {n: 1}\n    quantize: {calibration: calibration.npz"
+    desk.write("mlfbuild.yml", (PROJECT % key).replace("alpha.tflite", "alpha.onnx"))
+    result = desk.run("evaluate", "--format", "json", status=0).json["evaluations"][0]["result"]
+    # Softmax of four classes: the mean of the squares is from 1/16 to 1/4.
+    value, source = result["value"], result["source_value"]
+    assert 1 / 16 < source < 1 / 4 and value not in {source, 0} and abs(value - source) < 0.02
+    np.savez(desk.root / "test.npz", in0=(images * 255 - 128).astype(np.int8), out0=np.zeros((100, 4), np.float32))
+    assert desk.run("evaluate", "--format", "json", status=5).error["code"] == "data-not-real"
 
 
 def test_an_emulated_board_runs_a_test_set_in_batches(desk: Folder, tool: Callable[..., str]) -> None:

@@ -15,6 +15,6 @@ if TYPE_CHECKING:
         EvaluateResult, EvaluationReport, evaluate_project, evaluated, evaluated_state, evaluation_failed,
         missed_limits,
     )
-    from mlfbuild.usecases.evaluate.jobs import EvaluateJob, evaluate_jobs
+    from mlfbuild.usecases.evaluate.jobs import EvaluateJob, check_test_data, evaluate_jobs, missing_test_data
 else:
     __getattr__ = lazy_attributes(__name__)

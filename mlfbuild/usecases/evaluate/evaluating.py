@@ -18,36 +18,32 @@ from mlfbuild import archive
 from mlfbuild.core import (
     CheckFailedError,
     Diagnostic,
-    InputFileError,
     Mistake,
     MlfError,
     OnProgress,
-    UsageError,
     listed,
     no_progress,
     read_bytes,
     sha256,
-    shown,
     write_atomic,
 )
-from mlfbuild.datasets import Batch, Dataset, data_digest, open_data, user_function
+from mlfbuild.datasets import data_digest
 from mlfbuild.evaluation import (
     METRICS,
     Evaluation,
     evaluation_in,
     evaluation_json,
-    measure,
     missed,
-    needs_labels,
     value_text,
 )
 from mlfbuild.executor import check_described, chosen_module
 from mlfbuild.jobs import Action, Progress, TargetJob, flat, target_dependencies, target_jobs
-from mlfbuild.library import Module, TensorInfo
+from mlfbuild.native import SourceFiles
 from mlfbuild.project import Project
 from mlfbuild.usecases.build import build_project
-from mlfbuild.usecases.evaluate.jobs import EvaluateJob, check_any, needed_targets
-from mlfbuild.usecases.evaluate.machines import Run, opened
+from mlfbuild.usecases.evaluate.jobs import EvaluateJob, check_any, check_test_data, needed_targets
+from mlfbuild.usecases.evaluate.machines import opened, opened_source
+from mlfbuild.usecases.evaluate.measuring import measured
 
 Array = npt.NDArray[Any]
 
@@ -55,8 +51,6 @@ RESULT = "result.json"
 """The last result of a job, in its folder."""
 MOST_CLASSES = 100
 """The most classes, and pairs of classes, of a result in a report."""
-_CASES, _BYTES = 256, 1 << 22
-"""The most cases of a batch, and about the most bytes of its inputs."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +124,7 @@ def evaluate_project(
     there are none, and as ``build_project``.
     """
     check_any(project, jobs)
+    check_test_data(project, jobs)
     watch = progress or Progress()
     needed = needed_targets(targets, jobs)
     build_project(
@@ -170,92 +165,14 @@ def evaluate_job(job: EvaluateJob, on_progress: OnProgress = no_progress) -> Eva
     check_described(module)
     libraries = target_dependencies(replace(job.target, models=(job.model,), others=()))
     with opened(job, library, module, libraries) as machine:
-        result = _measured(job, module, machine.run, on_progress)
+        result = measured(job, module, machine.run, on_progress)
+    if job.keys.max_drop is not None:
+        with opened_source(job) as (network, run):
+            source = measured(job, network, run, on_progress)
+        result = replace(result, source_value=source.value)
     report = EvaluationReport(job.model.model, machine.name, result, missed(result, job.keys), job.keys.limits)
     _record(job, report)
     return report
-
-
-def _measured(job: EvaluateJob, module: Module, run: Run, on_progress: OnProgress) -> Evaluation:
-    keys, number = job.keys, _output(job, module)
-    tensor = module.outputs[number]
-    data = _opened(job, module, number)
-    function = None if keys.metric in METRICS else user_function(keys.metric, job.root)
-    measured = measure(keys, tensor, function, data.classes)
-    state = module.state_size > 0 and job.on_target
-    size = 1 if state else max(1, min(_CASES, _BYTES // max(1, sum(each.size for each in module.inputs))))
-    done = 0
-    for batch in data.batches(size):
-        try:
-            outputs = run(stored(batch, module.inputs), done)[number]
-            measured.add(tensor.dequantized(outputs), _expected(job, batch))
-        except InputFileError as error:
-            raise error.within(keys.data.source) from None
-        done += len(batch)
-        on_progress("running", done, data.cases or 0)
-    return measured.result()
-
-
-def stored(batch: Batch, inputs: Sequence[TensorInfo]) -> list[Array]:
-    """Return the inputs of ``batch`` as the network takes them: quantised, unless they have its type already.
-
-    Raises ``InputFileError`` for real numbers of which an integer input has no scale.
-    """
-    return [_stored(array, tensor) for array, tensor in zip(batch.inputs, inputs, strict=True)]
-
-
-def _stored(array: Array, tensor: TensorInfo) -> Array:
-    if array.dtype.name == tensor.dtype:
-        return array
-    if tensor.scale is None and not tensor.dtype.startswith("float"):
-        raise InputFileError(
-            "data-not-quantizable",
-            place=shown(tensor.name),
-            reason=f"the data are real numbers, but the input is {tensor.dtype} without a scale",
-            hint=f"write the data as {tensor.dtype}",
-        )
-    return tensor.quantized(array)
-
-
-def _opened(job: EvaluateJob, module: Module, number: int) -> Dataset:
-    wanted = needs_labels(job.keys.metric)
-    if wanted is not True:
-        try:
-            return open_data(job.keys.data, module.inputs, module.outputs[: number + 1])
-        except InputFileError as error:
-            # A function of the user takes labels as well.
-            if wanted is False or error.code != "data-array-missing":
-                raise
-    return open_data(job.keys.data, module.inputs)
-
-
-def _expected(job: EvaluateJob, batch: Batch) -> Array:
-    """Return what the metric compares the outputs with: labels (cases,) or expected outputs (cases, elements)."""
-    wanted = needs_labels(job.keys.metric)
-    if batch.labels is not None and wanted is not False:
-        return batch.labels
-    if batch.outputs and wanted is not True:
-        return batch.outputs[-1]
-    raise InputFileError(
-        "data-labels-missing",
-        reason=f"the data have no labels, which {job.keys.metric} needs",
-        hint="add an array labels with the class of each case",
-    )
-
-
-def _output(job: EvaluateJob, module: Module) -> int:
-    """Return the index of the output that is measured."""
-    if job.keys.output is None:
-        return 0
-    for number, tensor in enumerate(module.outputs):
-        if job.keys.output in tensor.names:
-            return number
-    raise UsageError(
-        "unknown-output",
-        place=f"models.{job.model.model}.evaluate.output",
-        reason=f"the network has no output {shown(job.keys.output)}",
-        hint=f"use one of {listed([shown(tensor.name) for tensor in module.outputs])}",
-    )
 
 
 def missed_limits(project: Project, results: Sequence[EvaluateResult]) -> list[Diagnostic]:
@@ -289,6 +206,9 @@ def evaluation_failed(project: Project, results: Sequence[EvaluateResult]) -> li
 def evaluate_action(job: EvaluateJob) -> Action:
     """Return what an evaluation depends on: the archive, the data, the functions of the user, and the settings."""
     digests = {"archive": sha256(read_bytes(job.model.archive, "archive")), "data": data_digest(job.keys.data)}
+    if job.keys.max_drop is not None and job.model.quantize is not None:
+        source = job.model.quantize.source
+        digests[f"model {source.name}"] = SourceFiles(source).read().identity
     if job.keys.metric not in METRICS:
         module = job.root / f"{job.keys.metric.partition(':')[0].replace('.', '/')}.py"
         digests["metric"] = sha256(module.read_bytes()) if module.is_file() else ""

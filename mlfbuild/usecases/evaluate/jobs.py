@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mlfbuild.core import CheckFailedError, UsageError
+from mlfbuild.core import CheckFailedError, Mistake, ProjectFileError, UsageError
 from mlfbuild.evaluation import EvaluateKeys
 from mlfbuild.jobs import BUILD_FOLDER, CompileJob, TargetJob, Task
-from mlfbuild.project import Project
+from mlfbuild.project import KeyPath, Project
 
 THIS_MACHINE = "this machine"
 
@@ -107,6 +107,22 @@ def _check_can_run(target: TargetJob) -> None:
             reason="the target has no device and no board that QEMU emulates",
             hint="add a runner or a board to it, or omit --target to evaluate on this machine",
         )
+
+
+def missing_test_data(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
+    """Yield each test set that is missing, by its key; a build does not need it, as data are often not committed."""
+    for name, model in project.models.items():
+        if model.evaluate is not None and not model.evaluate.data.function and not model.evaluate.data.source.exists():
+            reason = f"{model.evaluate.data.source}: no such file or folder"
+            yield ("models", name, "evaluate", "data"), Mistake("no-such-file", reason=reason, hint="correct the path")
+
+
+def check_test_data(project: Project, jobs: Sequence[EvaluateJob]) -> None:
+    """Raise ``ProjectFileError`` if a test set of ``jobs`` is missing."""
+    models = {job.model.model for job in jobs}
+    problems = project.problems(found for found in missing_test_data(project) if found[0][1] in models)
+    if problems:
+        raise ProjectFileError(problems)
 
 
 def check_any(project: Project, jobs: Sequence[EvaluateJob]) -> None:

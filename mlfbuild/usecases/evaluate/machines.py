@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mlfbuild.compilers import compiler_called
 from mlfbuild.core import ProcessFailedError
 from mlfbuild.library import Library, Module, ResolvedLibrary
+from mlfbuild.targets import CPUS
 from mlfbuild.usecases.evaluate.jobs import THIS_MACHINE, EvaluateJob
 from mlfbuild.verify import SECONDS_A_CASE
 
@@ -63,6 +65,24 @@ def opened(
         board = job.target.run_board
         assert board is not None
         yield _in_firmware(board.name, lambda inputs: run_on_board(module, board, inputs, where, timeout, libraries))
+
+
+@contextlib.contextmanager
+def opened_source(job: EvaluateJob) -> Iterator[tuple[Module, Run]]:
+    """Yield the float network from which the model of ``job`` was quantised, compiled for this machine.
+
+    It has the names and choices of the model. Raises as the native compiler and ``verify.host.load_library``.
+    """
+    from mlfbuild.verify.host import load_library
+
+    step = job.model.quantize
+    assert step is not None  # the project file is refused otherwise
+    request = replace(job.model.request, source=step.source, cpu=CPUS["host"])
+    library = compiler_called("native").compile(request)
+    (module,) = library.modules
+    where, timeout, level = str(step.source), job.timeout or SECONDS_A_CASE, job.model.optimize
+    with load_library(library, where, isolated=True, timeout=timeout, optimize=level) as network:
+        yield module, network.run_cases
 
 
 def _in_firmware(name: str, run: Callable[[Sequence[Array]], Sequence[Array]]) -> EvaluationMachine:
