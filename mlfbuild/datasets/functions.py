@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from mlfbuild.core import MlfError, UsageError, printable
+from mlfbuild.core import InputFileError, MlfError, UsageError, printable
 
 
 def function_file(source: Path) -> Path:
@@ -23,7 +23,7 @@ def function_file(source: Path) -> Path:
 def user_function(name: str, folder: Path) -> Callable[..., Any]:
     """Return the function ``name``, such as ``metrics:score``, of a module in ``folder`` or an installed one.
 
-    An error in the function, or in what it yields, is raised as ``UsageError`` with file and line. Raises
+    An error in the function, or in what it yields, is raised as ``InputFileError`` with file and line. Raises
     ``UsageError`` if there is no such module or function, or if the module cannot be imported.
     """
     module, _, attribute = name.partition(":")
@@ -80,7 +80,7 @@ def _failing(name: str, folder: Path) -> Iterator[None]:
         except Exception as error:  # noqa: BLE001 - as above
             frame = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{frame.filename}:{frame.lineno}"
-            raise UsageError("function-failed", place=place, reason=f"{name}: {_reason(error)}") from None
+            raise InputFileError("function-failed", place=place, reason=f"{name}: {_reason(error)}") from None
 
 
 def _yielded(items: Iterator[Any], name: str, folder: Path) -> Iterator[Any]:
