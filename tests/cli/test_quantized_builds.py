@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mlfbuild.jobs import hash_of
 from support.command import Folder
 from support.float_networks import calibration, float_onnx, float_tflite
 
@@ -150,6 +151,8 @@ def test_plan_lock_and_bill_have_the_step(project: Folder) -> None:
     locked = json.loads((project.root / "mlfbuild.lock").read_text())["models"]["net"]
     assert locked["source"] == "net.tflite" and locked["inputs"]
     project.run("build", "--frozen", "-q", status=0)
+    (net,) = [each for each in project.run("sbom", "--format", "json").json["components"] if each["kind"] == "model"]
+    assert net["properties"]["quantised"] == hash_of(project.root / MADE)
     other_data(project)
     assert project.refused("build", "--frozen")[:2] == (1, "lock-drift")
 
