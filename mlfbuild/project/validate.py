@@ -101,7 +101,7 @@ def _add(document: Document, details: ErrorDetails, kind_of_file: type[Keys]) ->
         value = f": {FORMAT_VERSION}" if path == ("mlfbuild",) else ""
         document.report(path[:-1], "missing-key", f"missing key {in_quotes(key)}", f"add {key}{value}", at_key=True)
     elif kind == "unexpected_keyword_argument":
-        mistake = _unknown_key(str(path[-1]), _keys_at(path[:-1], kind_of_file), kind_of_file)
+        mistake = _unknown_key(path, _keys_at(path[:-1], kind_of_file), kind_of_file)
         document.add(path, mistake, at_key=True)
     elif kind == "too_short" and any(problem.path[: len(path)] == path for problem in document.problems):
         pass  # its entries were refused one by one
@@ -115,14 +115,25 @@ def _add(document: Document, details: ErrorDetails, kind_of_file: type[Keys]) ->
         document.add(path, _mistake(details))
 
 
-def _unknown_key(key: str, known: Sequence[str], kind: type[Keys]) -> Mistake:
-    """Return the mistake about ``key``, with the nearest of the ``known`` ones, its right place, or what is there."""
+def _unknown_key(path: KeyPath, known: Sequence[str], kind: type[Keys]) -> Mistake:
+    """Return the mistake about the key at ``path``, with the nearest ``known`` one, its right place, or what is there.
+
+    Of several places, it is the one that has most of the path in common.
+    """
+    key = str(path[-1])
     if set(_ALIASES.get(key, ())) & set(known):
         return Mistake("unknown-key", reason="unknown key", hint=f"write it as {_ALIASES[key][0]}")
     near = suggestion(key, known)
     elsewhere = [f"{place}.{key}" for place, keys in _places(kind) if key in keys.fields()]
+    elsewhere.sort(key=lambda place: -_shared(place.split("."), path))
     hint = "" if near else f"write it as {elsewhere[0]}" if elsewhere else f"use one of {listed(known)}, or remove it"
     return Mistake("unknown-key", reason=f"unknown key{near}", hint=hint)
+
+
+def _shared(place: Sequence[str], path: KeyPath) -> int:
+    """Return how many of the first words of ``place`` are those of ``path``; ``<model>`` is any name."""
+    pairs = enumerate(zip(place, path, strict=False))
+    return next((at for at, (one, other) in pairs if one != other and not one.startswith("<")), len(path))
 
 
 def _places(keys: type[Keys], place: str = "") -> Iterator[tuple[str, type[Keys]]]:
