@@ -99,7 +99,10 @@ def test_what_stays_float_is_named(folder: Path, name: str, kept: str) -> None:
     result, path = made(folder, name, keep_float=(kept,))
     assert [(each.kind, each.reason) for each in result.floats] == [("SOFTMAX", "keep-float names it")]
     graph = read_model(path, "net")
-    assert graph.tensor(graph.inputs[0]).dtype.value == "int8"
+    ports = [graph.tensor(each) for each in (*graph.inputs, *graph.outputs)]
+    assert [each.dtype.value for each in ports] == ["int8", "float32"]
+    names = read_model(folder / name, "net")
+    assert [each.name for each in ports] == [*names.inputs, *names.outputs]
     result, path = made(folder, name, io="float32")
     graph = read_model(path, "net")
     assert [graph.tensor(each).dtype.value for each in (*graph.inputs, *graph.outputs)] == ["float32"] * 2
