@@ -29,7 +29,6 @@ _EXPECTED = {
     "bool_type": "true or false",
     "dataclass_type": "a mapping",
     "dict_type": "a mapping",
-    "float_type": "a number",
     "int_type": "a whole number",
     "string_type": "text",
     "tuple_type": "a list",
@@ -116,24 +115,16 @@ def _add(document: Document, details: ErrorDetails, kind_of_file: type[Keys]) ->
 
 
 def _unknown_key(path: KeyPath, known: Sequence[str], kind: type[Keys]) -> Mistake:
-    """Return the mistake about the key at ``path``, with the nearest ``known`` one, its right place, or what is there.
-
-    Of several places, it is the one that has most of the path in common.
-    """
-    key = str(path[-1])
+    """Return the mistake about the last key of ``path``, with a near one of ``known``, its place, or what is there."""
+    key, section = str(path[-1]), [str(part) for part in path[-2:-1]]
     if set(_ALIASES.get(key, ())) & set(known):
         return Mistake("unknown-key", reason="unknown key", hint=f"write it as {_ALIASES[key][0]}")
     near = suggestion(key, known)
     elsewhere = [f"{place}.{key}" for place, keys in _places(kind) if key in keys.fields()]
-    elsewhere.sort(key=lambda place: -_shared(place.split("."), path))
+    # A deeper place in the same section is more likely than the same word in another one.
+    elsewhere.sort(key=lambda place: not {*section} & {*place.split(".")})
     hint = "" if near else f"write it as {elsewhere[0]}" if elsewhere else f"use one of {listed(known)}, or remove it"
     return Mistake("unknown-key", reason=f"unknown key{near}", hint=hint)
-
-
-def _shared(place: Sequence[str], path: KeyPath) -> int:
-    """Return how many of the first words of ``place`` are those of ``path``; ``<model>`` is any name."""
-    pairs = enumerate(zip(place, path, strict=False))
-    return next((at for at, (one, other) in pairs if one != other and not one.startswith("<")), len(path))
 
 
 def _places(keys: type[Keys], place: str = "") -> Iterator[tuple[str, type[Keys]]]:
