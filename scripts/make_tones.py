@@ -22,8 +22,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "examples"))
 
 from training.judge import tflite_micro
-from training.tflite_file import Model, Operator, Tensor, write_tflite
 
+from mlfbuild.datasets import FileOperator as Operator, FileTensor as Tensor, NetworkFile as Model, write_tflite
 from mlfbuild.library import CompileRequest
 from mlfbuild.native import read_network
 from mlfbuild.targets import CPUS

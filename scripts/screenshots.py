@@ -30,7 +30,8 @@ sys.path.insert(0, str(ROOT / "examples"))
 from training.layers import Conv, Dense, DepthwiseConv, MaxPool
 from training.network import Network
 from training.quantize import Range, int8_model
-from training.tflite_file import write_tflite
+
+from mlfbuild.datasets import write_tflite
 
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",

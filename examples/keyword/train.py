@@ -3,9 +3,9 @@
     pip install -e '.[test]'                # in the repository's root: tflite-micro
     python examples/keyword/train.py        # half a minute
 
-`frontend.tflite` (frontend.py) is a chain of signal operators; it computes the features of 20 ms of samples. `words`
-is trained here on streams of synthesised words (speech.py) to report a word after its end. Each of its layers keeps the
-features of its last 20 hops, so that a run computes only what is new.
+`frontend.tflite` is mlfbuild's front end for audio, a chain of signal operators; it computes the features of 20 ms of
+samples. `words` is trained here on streams of synthesised words (speech.py) to report a word after its end. Each of its
+layers keeps the features of its last 20 hops, so that a run computes only what is new.
 
 Writes ``models/frontend.tflite`` and ``models/words.tflite``, ``tests/<name>.npz`` (the vectors for `verify`),
 ``audio/stream.wav`` (the samples in the firmware, of speakers that training did not hear) and ``src/stream.[ch]`` (the
@@ -29,15 +29,19 @@ import numpy.typing as npt
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
-from frontend import CHANNELS, FEATURES, HOP, RATE, front_end
 from speech import PHONES, Speaker, background, from_mu_law, mu_law, speak
 from training.judge import tflite_micro
 from training.layers import Dense, Svdf
 from training.network import Labels, Network, train
-from training.quantize import int8_model
-from training.tflite_file import write_tflite
+from training.quantize import Range, int8_model
+
+from mlfbuild.datasets import FrontEnd, front_end, write_tflite
 
 SEED = 2026
+SETTINGS = FrontEnd()
+RATE, HOP, CHANNELS = SETTINGS.rate, SETTINGS.hop, SETTINGS.width
+"""Of a run: 20 ms of samples, 40 features."""
+FEATURES = Range(SETTINGS.scale, SETTINGS.zero_point)
 WORDS = {"yes": "jes", "no": "nou", "left": "lef_t", "stop": "s_ta_p"}
 OTHERS = {"go": "_kou", "up": "A_p", "right": "rai_t", "off": "of", "on": "an", "three": "_tri", "four": "for",
           "cat": "_ka_t", "tell": "_tel", "sun": "sAn", "yell": "jel", "top": "_ta_p", "never": "nefA"}  # fmt: skip
@@ -222,7 +226,7 @@ extern const int8_t stream_host[STREAM_HOPS][STREAM_CLASSES]; /* probabilities a
 
 def main() -> None:
     random = np.random.default_rng(SEED)
-    frontend = write_tflite(front_end())
+    frontend = front_end(SETTINGS)
     drawn = [draw(random) for _ in range(STREAMS + JUDGED)]
     features = np.stack([features_of(frontend, samples) for samples, _ in drawn])
     labels = np.stack([labels_of(spoken) for _, spoken in drawn])

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import tflite
 
+from mlfbuild.datasets import FileOperator as Operator, FileTensor as Tensor, NetworkFile as Model
 from training.layers import Array, Conv, Dense, DepthwiseConv, Layer, MaxPool, Svdf
 from training.network import Network
-from training.tflite_file import Model, Operator, Tensor
 
 _RELU = {True: tflite.ActivationFunctionType.RELU, False: tflite.ActivationFunctionType.NONE}
 _STRIDE = {"StrideH": 1, "StrideW": 1, "Padding": tflite.Padding.SAME}

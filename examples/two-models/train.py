@@ -28,7 +28,8 @@ from training.judge import tflite_micro
 from training.layers import Array, Dense
 from training.network import Labels, Network, train
 from training.quantize import Range, float_model, int8_model
-from training.tflite_file import write_tflite
+
+from mlfbuild.datasets import write_tflite
 
 SEED = 2026
 TEST_SHARE = 0.3

@@ -60,11 +60,13 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "watch": "Build again whenever the project file or a model changes.",
         "why": "Say why models and images were built, and what the next build makes.",
         "compile": "Compile MODEL into a Model Library Format archive.",
+        "quantize": "Quantise the float network MODEL with the tool of its format.",
         "generate": "Compile and unpack one model for another build system.",
         "project-api": "Write the server through which TVM drives firmware.",
     },
     "Running and measuring": {
         "verify": "Run every model that has vectors and compare all outputs.",
+        "evaluate": "Measure every model that has the key evaluate on its test set.",
         "vectors": "Compute the vectors of MODEL with another implementation.",
         "run": "Run a network of ARCHIVE, here or on an emulated board.",
         "flash": "Write a firmware to the device of its target.",
@@ -109,7 +111,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
 """Modules with several verbs; every other verb is in the module of its name."""
 _HELP = {name: text for verbs in SECTIONS.values() for name, text in verbs.items()}
 _ARCHIVE = next(tuple(verbs) for title, verbs in SECTIONS.items() if title.startswith("Archives"))
-OF_WORKSPACES = {"build", "check", "fetch", "lock", "profile", "report", "verify", "why"}
+OF_WORKSPACES = {"build", "check", "evaluate", "fetch", "lock", "profile", "report", "verify", "why"}
 """The verbs that run for each project of a workspace; for others, one of its projects is named with -f."""
 _OTHER_TOOLS = {
     "test": "verify",
@@ -125,10 +127,12 @@ _OTHER_TOOLS = {
     "lint": "check",
     "diff": "compare",
     "benchmark": "profile",
+    "accuracy": "evaluate",
     "bench": "profile",
     "insert": "add",
     "upgrade": "update",
     "install": "fetch",
+    "quantise": "quantize",
 }
 """Verbs of other tools (cargo, west, pio, idf.py) -> what does the same here."""
 _MODELS = {".tflite", ".onnx"}

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 
 import click
 
-from mlfbuild.cli.options import FILE, PLACE, SharedOptions, complete_cpu, verb
+from mlfbuild.cli.options import FILE, PLACE, SharedOptions, complete_cpu, setting, verb
 from mlfbuild.cli.output.plain import duration
 from mlfbuild.cli.output.printing import note, show, show_json, show_notes
 from mlfbuild.cli.output.progress import working
@@ -70,7 +69,7 @@ def compile_(
             compiler=compiler,
             executor=executor,
             python=python,
-            options=dict(_setting(text) for text in settings),
+            options=dict(setting(text) for text in settings),
             places=places,
             extensions=_facts(facts),
         )
@@ -89,26 +88,10 @@ def compile_(
 
 
 def _facts(texts: tuple[str, ...]) -> dict[str, str | int | float | bool]:
-    facts = dict(_setting(text, "--extension") for text in texts)
+    facts = dict(setting(text, "--extension") for text in texts)
     for name, value in facts.items():
         problem = fact_name_problem(name) or fact_problem(value)
         if problem is not None:
             place = f"--extension {shown(name)}"
             raise UsageError(problem.code, place=place, reason=problem.reason, hint=problem.hint)
     return facts
-
-
-def _setting(text: str, option: str = "-O") -> tuple[str, str | int | float | bool]:
-    """Split ``key=value``; the value is a number, true or false if it is one in JSON, and a string otherwise."""
-    key, equals, value = text.partition("=")
-    if not key or not equals:
-        raise UsageError(
-            "option-without-value", place=f"{option} {text}", reason="the value is missing", hint="write KEY=VALUE"
-        )
-    try:
-        read = json.loads(value)
-    # So ``-O kernels=fast`` needs no quotes, which a shell would remove.
-    except ValueError:
-        return key, value
-    # Lists, objects and ``null`` of JSON are no values of options.
-    return key, read if isinstance(read, (bool, int, float)) else value

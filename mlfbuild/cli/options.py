@@ -6,6 +6,7 @@ it. The decorators below them are options of a few verbs.
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from mlfbuild.core import MlfError
+from mlfbuild.core import MlfError, UsageError
 from mlfbuild.project import ENGINES
 
 if TYPE_CHECKING:
@@ -254,3 +255,19 @@ def timeout_option(
     seconds = click.FloatRange(min=0, min_open=True)
     text = f"{what}, default {default or usual:g}."
     return click.option("--timeout", type=seconds, default=default, metavar="SECONDS", help=text)
+
+
+def setting(text: str, option: str = "-O") -> tuple[str, str | int | float | bool]:
+    """Split ``key=value``; the value is a number, true or false if it is one in JSON, and a string otherwise."""
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise UsageError(
+            "option-without-value", place=f"{option} {text}", reason="the value is missing", hint="write KEY=VALUE"
+        )
+    try:
+        read = json.loads(value)
+    # So ``-O kernels=fast`` needs no quotes, which a shell would remove.
+    except ValueError:
+        return key, value
+    # Lists, objects and ``null`` of JSON are no values of options.
+    return key, read if isinstance(read, (bool, int, float)) else value

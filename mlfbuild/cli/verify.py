@@ -10,8 +10,9 @@ import click
 
 from mlfbuild.cli.options import FILE, SharedOptions, bundle_option, complete_board, runner_option, timeout_option, verb
 from mlfbuild.cli.output.ci_formats import JUnitCase, write_junit
+from mlfbuild.cli.output.evaluations import show_evaluations
 from mlfbuild.cli.output.hashes import hashes_json, shown_image
-from mlfbuild.cli.output.markdown import verify_markdown
+from mlfbuild.cli.output.markdown import evaluate_markdown, verify_markdown
 from mlfbuild.cli.output.printing import FAILED, PASSED, note, note_all, report_error, show, show_as_it_is, show_json
 from mlfbuild.cli.output.progress import building, showing_progress
 from mlfbuild.cli.output.usage import show_usages
@@ -20,7 +21,7 @@ from mlfbuild.core import Diagnostic, MlfError, UsageError, listed
 if TYPE_CHECKING:
     from mlfbuild.project import Project
     from mlfbuild.report import Usage
-    from mlfbuild.usecases import LeftOut, VerifyJob, VerifyResult
+    from mlfbuild.usecases import EvaluateResult, LeftOut, VerifyJob, VerifyResult
     from mlfbuild.verify import VerifyReport
 
 _FOR_PEOPLE = {"text", "github"}
@@ -56,7 +57,8 @@ def verify(
     """Run every model that has vectors and compare all outputs.
 
     Models run as test firmware on the devices of their targets (runner), on their boards, which QEMU emulates, or on
-    this machine. Those with a budget of instructions, cycles or latency are also counted; the exit status is 1 if one
+    this machine. Those with the key evaluate are also measured on their test sets, as `mlfbuild evaluate` does. Those
+    with a budget of instructions, cycles or latency are also counted; the exit status is 1 if one
     exceeds it.
 
     With --in, call the models in a firmware image that you ship: it is loaded, runs from reset to main on the target's
@@ -181,6 +183,10 @@ def _verify_project(
     from mlfbuild.jobs import BUILD_FOLDER, load, target_jobs
     from mlfbuild.usecases import (
         budget_error,
+        check_test_data,
+        evaluate_jobs,
+        evaluated,
+        evaluation_failed,
         jobs_in_image,
         left_out,
         models_not_in_images,
@@ -194,7 +200,9 @@ def _verify_project(
     targets = target_jobs(project, options.target, options.model)
     if emulator:
         targets = without_runners(targets)
-    jobs = verify_jobs(project, targets, project.root / BUILD_FOLDER, timeout)
+    evaluations = evaluate_jobs(project, targets, timeout=timeout) if image is None else []
+    check_test_data(project, evaluations)
+    jobs = verify_jobs(project, targets, project.root / BUILD_FOLDER, timeout, needed=not evaluations)
     if image is not None:
         jobs = jobs_in_image(jobs, image, flash=flash)
     # Noted, so that a model without vectors is not taken for one that passed.
@@ -206,22 +214,24 @@ def _verify_project(
             results = verify_project(
                 project, targets, jobs, frozen=options.frozen, workers=options.jobs, progress=progress
             )
+            measured = evaluated(evaluations, progress)
             excess = None if image else budget_error(project, targets, progress)
     except MlfError as error:
         # instead of the results of an older run
         _write_cases(options, junit, _cases(project, [(job, error) for job in jobs], skipped, None))
         raise
-    _write_cases(options, junit, _cases(project, results, skipped, excess))
+    _write_cases(options, junit, _cases(project, results, skipped, excess), project, measured)
     note_all(options, () if image else models_not_in_images(project, targets))
     if options.json:
-        show_json([_json(job, result) for job, result in results])
+        show_json([*(_json(job, result) for job, result in results), *map(_evaluation_json, measured)])
     elif options.format in _FOR_PEOPLE:
         several = len({job.target.name for job, _ in results}) > 1
         for job, result in results:
             if not (isinstance(result, MlfError) or (options.quiet and result.passed)):
                 _show_report(result.called(job.title) if several else result)
+        show_evaluations(options, measured)
     show_usages(options, list(_arenas(project, results)))
-    _raise_failures(project, results, excess, options.format)
+    _raise_failures(project, results, evaluation_failed(project, measured), excess, options.format)
 
 
 def _arenas(project: Project, results: Sequence[VerifyResult]) -> Iterator[Usage]:
@@ -248,8 +258,19 @@ def _json(job: VerifyJob, result: VerifyReport | MlfError) -> dict[str, Any]:
     return {"target": job.target.name, "passed": result.passed, **vars(result)}
 
 
+def _evaluation_json(result: EvaluateResult) -> dict[str, Any]:
+    job, report = result
+    if isinstance(report, MlfError):
+        return {"target": job.target.name, "passed": False, "model": job.model.model, "error": str(report)}
+    # Under a key of its own: a test set has no expected outputs as vectors have.
+    return {"target": job.target.name, "passed": report.passed, "model": report.model, "evaluation": report.as_json()}
+
+
 def _cases(
-    project: Project, results: Sequence[VerifyResult], skipped: Sequence[LeftOut], excess: MlfError | None
+    project: Project,
+    results: Sequence[VerifyResult],
+    skipped: Sequence[LeftOut],
+    excess: MlfError | None,
 ) -> list[JUnitCase]:
     from mlfbuild.usecases import wrong_outputs
 
@@ -266,27 +287,49 @@ def _cases(
     return [*cases, *(JUnitCase("skipped", omitted.name, None, text=omitted.text) for omitted in skipped)]
 
 
-def _write_cases(options: SharedOptions, junit: Path | None, cases: Sequence[JUnitCase]) -> None:
+def _evaluation_cases(project: Project, measured: Sequence[EvaluateResult]) -> Iterator[JUnitCase]:
+    from mlfbuild.usecases import missed_limits
+
+    for job, report in measured:
+        finding = next(iter(missed_limits(project, [(job, report)])), None)
+        yield JUnitCase("evaluate", job.model.model, report, finding)
+
+
+def _write_cases(
+    options: SharedOptions,
+    junit: Path | None,
+    cases: Sequence[JUnitCase],
+    project: Project | None = None,
+    measured: Sequence[EvaluateResult] = (),
+) -> None:
     if junit is not None:
-        write_junit(junit, cases)
+        write_junit(junit, [*cases, *(_evaluation_cases(project, measured) if project else ())])
     if options.format == "markdown":
         show_as_it_is(verify_markdown(cases))
+        if measured:
+            show_as_it_is(f"\n{evaluate_markdown(measured)}")
         # stdout is usually a file then, and people look for what is wrong in the log of the job.
-        for case in cases:
-            if case.result is not None and not isinstance(case.result, MlfError) and not case.result.passed:
-                note(case.result.text())
+        for report in (case.result for case in cases):
+            if report is not None and not isinstance(report, MlfError) and not report.passed:
+                note(report.text())
 
 
-def _raise_failures(project: Project, results: Sequence[VerifyResult], excess: MlfError | None, form: str) -> None:
+def _raise_failures(
+    project: Project,
+    results: Sequence[VerifyResult],
+    short: Sequence[MlfError],
+    excess: MlfError | None,
+    form: str,
+) -> None:
     """Raise an error if a model is wrong, or the first one that could not be checked; report the other errors.
 
-    ``excess`` is an error about budgets.
+    ``short`` are those of evaluations, ``excess`` is an error about budgets.
     """
     from mlfbuild.usecases import verification_failed, wrong_outputs
 
     # An error that several models share, such as a missing compiler, is reported once.
     errors = list({str(result): result for _, result in results if isinstance(result, MlfError)}.values())
-    errors += [excess] if excess is not None else []
+    errors += [*short, *([excess] if excess is not None else [])]
     failed = [(job, result) for job, result in results if not isinstance(result, MlfError) and not result.passed]
     # The exit status is that of the one that is raised: wrong outputs come first, as they are what the command is for.
     for error in errors if failed else errors[1:]:

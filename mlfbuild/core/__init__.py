@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         MlfError, NotFetchedError, OverBudgetError, ProcessFailedError, ProjectFileError, StorageError, TimedOutError,
         ToolNotFoundError, UnsupportedModelError, UsageError,
     )
-    from mlfbuild.core.extras import require_extra
+    from mlfbuild.core.extras import EXTRAS, require_extra
     from mlfbuild.core.files import (
         LFS_HINT, SHA256, abandoned, cache_folder, file_sha256, holds, is_ancestor, is_lfs_pointer, locked, make_folder,
         make_once, open_binary, read_bytes, real_place, sha256, storage_error, trusted_owners, write_atomic,

@@ -14,6 +14,9 @@ from mlfbuild.core.errors import ToolNotFoundError
 
 EXTRAS: Mapping[str, Mapping[str, str]] = {
     "onnx": {"onnx": "onnx>=1.16"},
+    "images": {"PIL": "pillow>=10.1"},
+    "quantize-onnx": {"onnx": "onnx>=1.16", "onnxruntime": "onnxruntime>=1.20"},
+    "quantize-tflite": {"ai_edge_litert": "ai-edge-litert>=2.1", "ai_edge_quantizer": "ai-edge-quantizer>=0.10"},
     "bson": {"bson": "pymongo>=4.6"},
     "sbom": {
         "cyclonedx": "cyclonedx-python-lib>=11,<12",

@@ -94,6 +94,10 @@ if TYPE_CHECKING:
         BUILD_FOLDER, chosen_names, compile_job, default_compiler, default_name, firmware_called, firmware_jobs,
         profile_jobs, target_jobs, toolchain_of, vectors_of,
     )
+    from mlfbuild.jobs.quantize_step import QuantizeStep
+    from mlfbuild.jobs.quantized_files import (
+        is_quantized, make_quantized, quantize_action, quantize_inputs_hash, quantize_record,
+    )
     from mlfbuild.jobs.runs_on_boards import modelled_sections, run_placement, run_sections
     from mlfbuild.jobs.selection import Selection, affected, share, store_durations
     from mlfbuild.jobs.toolchains import locked_toolchain

@@ -34,7 +34,7 @@ from typing import Any
 
 from mlfbuild.core import file_sha256, sha256, write_atomic
 
-COMPILED, COPIED, LINKED = "compiled", "copied", "linked"
+COMPILED, COPIED, LINKED, QUANTIZED = "compiled", "copied", "linked", "quantised"
 """Where a result is from, besides the caches ``local`` and ``remote``."""
 
 
@@ -43,7 +43,7 @@ class Action:
     """A step of work, described by all that decides its result."""
 
     kind: str
-    """``compile``, ``link``, ``verify`` or ``profile``."""
+    """``quantize``, ``compile``, ``link``, ``verify`` or ``profile``."""
     inputs: Mapping[str, str]
     """Name -> digest of a file, value of a setting, or version of a program."""
 
@@ -82,7 +82,7 @@ class ActionRecord:
     """Hash of the result."""
     inputs: Mapping[str, str] = field(default_factory=dict)
     origin: str = ""
-    """``compiled``, ``copied``, ``linked``, or the cache ``local`` or ``remote``."""
+    """``compiled``, ``copied``, ``linked``, ``quantised``, or the cache ``local`` or ``remote``."""
     worker: str = ""
     """The worker of a farm that ran the action; empty for this machine."""
     seconds: float = 0.0

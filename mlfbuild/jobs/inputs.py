@@ -32,10 +32,12 @@ from mlfbuild.project import KeyPath, Project
 def read_files(job: CompileJob) -> list[Path]:
     """Return the model file of ``job``, the files with its weights, and those that its program reads, each once.
 
-    Raises ``InputFileError`` if a file with weights is missing or outside of the model's folder.
+    For a model that the build quantises, this is the float network, with the data that calibrate it. Raises
+    ``InputFileError`` if a file with weights is missing or outside of the model's folder.
     """
-    source = job.request.source
-    return list(dict.fromkeys([source, *SourceFiles(source).weights.values(), *_inputs(job.request.program)]))
+    source, step = job.request.source, job.quantize
+    files = [source, *SourceFiles(source).weights.values()] if step is None else step.reads
+    return list(dict.fromkeys([*files, *_inputs(job.request.program)]))
 
 
 def watched_inputs(job: CompileJob) -> list[Path]:

@@ -3,8 +3,8 @@
 Three kinds of lock, all in the build folder:
 
 - that of the folder, which the outermost ``mlfbuild`` or ``scons`` process has until it ends (``folder_locked``),
-- one for the archive and tree of each model of a target, and
-- one for the common files of a target: both for the time of a step (``trees_locked``).
+- one for the archive and tree of each model of a target, one for the quantised file of a model, and
+- one for the common files of a target: these for the time of a step (``trees_locked``, ``step_locked``).
 
 A tree that belongs to no project has a lock beside it (``tree_locked``). Steps of Ninja and Make, ``mlfbuild generate``
 and ``mlfbuild plan``, take only the locks of the trees that they write. If they took the folder's lock, they could not
@@ -84,7 +84,7 @@ def trees_locked(jobs: Sequence[CompileJob | TargetJob], notify: Notify = lambda
     """
     with contextlib.ExitStack() as stack:
         for path in sorted({path for job in jobs for path in _lock_files(job)}):  # in one order, or two would deadlock
-            stack.enter_context(_locked_for_a_step(path, notify))
+            stack.enter_context(step_locked(path, notify))
         yield
 
 
@@ -93,10 +93,15 @@ def tree_locked(folder: Path, notify: Notify) -> contextlib.AbstractContextManag
 
     The lock is beside the tree, not in it, so that it is not committed or removed with the tree.
     """
-    return _locked_for_a_step(folder.absolute().parent / f".mlfbuild.{folder.absolute().name}.lock", notify)
+    return step_locked(folder.absolute().parent / f".mlfbuild.{folder.absolute().name}.lock", notify)
 
 
-def _locked_for_a_step(path: Path, notify: Notify) -> contextlib.AbstractContextManager[None]:
+def step_locked(path: Path, notify: Notify) -> contextlib.AbstractContextManager[None]:
+    """Hold the lock ``path`` during the ``with`` block, which waits for it without a limit.
+
+    ``notify`` is called with a sentence if it has to wait.
+    """
+
     def busy(owner: int | None) -> bool:
         notify(f"waiting for another build{'' if owner is None else f' (process {owner})'}")
         return True

@@ -38,6 +38,7 @@ from mlfbuild.jobs.inputs import input_digests
 from mlfbuild.jobs.libraries import bundle_key
 from mlfbuild.jobs.locks import Notify
 from mlfbuild.jobs.model_job import CompileJob, TargetJob
+from mlfbuild.jobs.quantized_files import make_quantized, quantized_digest
 from mlfbuild.jobs.travel import ARCHIVE, REASON, compile_task, stays
 from mlfbuild.jobs.tree import TreeSettings, UnpackResult, read_record, recorded_files, tree_damage
 from mlfbuild.library import Library, ResolvedLibrary
@@ -57,8 +58,9 @@ def compile_action(job: CompileJob) -> Action:
     This is settings, model file, mlfbuild itself, and the libraries that the archive may bundle; for an external
     compiler, also its input files and its version. Raises as ``ExternalCompiler.version`` and ``bundle_key``.
     """
-    source = job.request.source
-    inputs = {f"model {source.name}": SourceFiles(source).read().identity, **dict(flat(job.named_settings()))}
+    source, step = job.request.source, job.quantize
+    identity = SourceFiles(source).read().identity if step is None else quantized_digest(step)
+    inputs = {f"model {source.name}": identity, **dict(flat(job.named_settings()))}
     if job.request.program is not None:
         inputs |= {"version": program_version(job), **input_digests(job.request.program)}
     bundled = bundle_key(job) if job.bundles else ""
@@ -97,9 +99,12 @@ def compile_once(
 
     At most one is compiled: that with the least RAM, so that its copies fit the other boards. The others get copies of
     an archive that is up to date, which may belong to one of ``lenders``, jobs with the same key that are not made
-    here. If the cache has the archive, none is compiled. ``notify`` gets a line if the cache or farm fails. Raises as
-    ``compile_model``, and as ``farm.called`` for a project with a farm.
+    here. If the cache has the archive, none is compiled. The file that they are compiled from is quantised first, if
+    it is a product. ``notify`` gets a line if the cache or farm fails. Raises as ``compile_model`` and
+    ``make_quantized``, and as ``farm.called`` for a project with a farm.
     """
+    if sharing[0].quantize is not None:
+        make_quantized(sharing[0].quantize, notify)
     action = compile_action(sharing[0])
     stale = [job for job in sharing if not _is_made_by(action, job)]
     if not stale:

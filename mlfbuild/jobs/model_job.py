@@ -14,6 +14,7 @@ from mlfbuild.cache import CacheSettings
 from mlfbuild.jobs.budgets import TargetBudgets
 from mlfbuild.jobs.devices import TargetDevices
 from mlfbuild.jobs.progress import Task
+from mlfbuild.jobs.quantize_step import QuantizeStep
 from mlfbuild.jobs.tree.library_folders import DEPENDENCIES_FOLDER
 from mlfbuild.jobs.tree.placement import LINKER_SCRIPT, PLACEMENT_FOLDER, PlacedSection
 from mlfbuild.library import CompileRequest
@@ -49,6 +50,8 @@ class CompileJob:
     """Where it is compiled. It decides no byte, as the next one."""
     cache: CacheSettings | None = None
     """Where its archive is kept and looked for; ``None`` for an archive of a single command."""
+    quantize: QuantizeStep | None = None
+    """The step that makes the request's source; ``None`` for a source that the user has."""
 
     @property
     def model(self) -> str:
@@ -79,6 +82,11 @@ class CompileJob:
     def settings(self) -> str:
         """Return ``named_settings`` as canonical JSON."""
         return json.dumps(self.named_settings(), sort_keys=True)
+
+    def all_settings(self) -> str:
+        """Return ``settings``, with those of the step that makes the source, if there is one."""
+        step = {} if self.quantize is None else {"quantize": self.quantize.settings()}
+        return json.dumps({**self.named_settings(), **step}, sort_keys=True)
 
     def named_settings(self) -> dict[str, Any]:
         """Return everything that determines the archive except the content of the model file and the generator.
@@ -113,7 +121,7 @@ class CompileJob:
     def tree_settings(self) -> str:
         """Return everything except the archive's content that determines how it is unpacked, as canonical JSON."""
         # The RAM does not change the tree, but it decides whether the tree may be made at all.
-        own = {"archive": self.settings(), "ram": self.ram_limit, "optimize": self.optimize}
+        own = {"archive": self.all_settings(), "ram": self.ram_limit, "optimize": self.optimize}
         return json.dumps({**own, **self._devices(), **self._frozen()})
 
     def unpack_settings(self) -> str:

@@ -25,6 +25,7 @@ from mlfbuild.jobs.model_builds import (
 )
 from mlfbuild.jobs.model_job import CompileJob, TargetJob
 from mlfbuild.jobs.progress import Progress, raise_first
+from mlfbuild.jobs.quantized_files import make_quantized
 from mlfbuild.jobs.travel import REASON, compile_task, stays
 from mlfbuild.project import JobsKeys
 from mlfbuild.targets import GCC, compiler_program, cpu_of_toolchain
@@ -71,6 +72,8 @@ class _Archives:
             with contextlib.suppress(MlfError):  # building the group reports it
                 if stays(job):
                     continue
+                if job.quantize is not None:  # here: a worker may lack the engine
+                    make_quantized(job.quantize, self._notify)
                 action = compile_action(job)
                 if archive_is_known(action, (*group.jobs, *group.lenders)):
                     continue

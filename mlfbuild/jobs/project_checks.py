@@ -15,8 +15,10 @@ from pathlib import Path
 from mlfbuild import archive
 from mlfbuild.compilers import EXTERNAL_COMPILERS, HOOK, compiler_called, why_no_hook
 from mlfbuild.core import LFS_HINT, Mistake, MlfError, ProjectFileError, is_lfs_pointer, recognised
+from mlfbuild.datasets import DataKeys, data_files, data_problems
 from mlfbuild.jobs.inputs import input_problems
 from mlfbuild.project import KeyPath, Project
+from mlfbuild.quantization import quantize_problems
 from mlfbuild.targets import cpu_of_toolchain
 
 
@@ -41,7 +43,7 @@ def read_project(path: Path, *, vectors: bool = True) -> Project:
     from mlfbuild.project import load_project  # reads keys with pydantic: `mlfbuild compile` has no project
 
     files = partial(_missing_files, vectors=vectors)
-    return load_project(path, lambda entries: (*files(entries), *_missing_toolchains(entries)))
+    return load_project(path, lambda entries: (*files(entries), *_missing_data(entries), *_missing_toolchains(entries)))
 
 
 def project_mistakes(project: Project, *, vectors: bool = True) -> Iterator[tuple[KeyPath, Mistake]]:
@@ -51,7 +53,10 @@ def project_mistakes(project: Project, *, vectors: bool = True) -> Iterator[tupl
     for files that are missing or cannot be read.
     """
     files = partial(_missing_files, vectors=vectors)
-    own = (files, _missing_toolchains, _missing_folders, input_problems, _toolchain_problems, _option_problems)
+    own = (
+        files, _missing_data, _missing_toolchains, _missing_folders, input_problems, _toolchain_problems,
+        _data_problems, _quantize_problems, _option_problems,
+    )  # fmt: skip
     # Checks that open archives are last: they are slow, and the others explain why an archive cannot be opened.
     for find in (*own, _hook_problems, _sharing_problems):
         yield from find(project)
@@ -70,6 +75,10 @@ def _missing_files(project: Project, *, vectors: bool) -> Iterator[tuple[KeyPath
                 hint = f"`mlfbuild vectors {model.name}` computes it, or correct the path"
                 mistake = Mistake(mistake.code, reason=mistake.reason, hint=hint)
             yield ("models", model.name, "vectors", *([module] if module else [])), mistake
+    yield from _missing_sources(project)
+
+
+def _missing_sources(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
     for firmware in project.firmware.values():
         for index, path in enumerate(firmware.sources):
             if not path.is_file():
@@ -89,6 +98,28 @@ def _missing_files(project: Project, *, vectors: bool) -> Iterator[tuple[KeyPath
                     hint="write one there, or name another folder",
                 ),
             )
+
+
+def _missing_data(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
+    for place, data in _data_of(project):
+        for path in data_files(data):
+            mistake = _why_unusable(path, is_model=False)
+            if mistake is not None:
+                yield place, mistake
+
+
+def _data_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
+    for place, data in _data_of(project):
+        for key, mistake in data_problems(data):
+            yield (*place, key), mistake
+
+
+def _data_of(project: Project) -> Iterator[tuple[KeyPath, DataKeys]]:
+    for model in project.models.values():
+        if model.quantize is not None:
+            yield ("models", model.name, "quantize", "calibration"), model.quantize.calibration
+        if model.evaluate is not None:
+            yield ("models", model.name, "evaluate", "data"), model.evaluate.data
 
 
 def _missing_toolchains(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
@@ -137,6 +168,19 @@ def _why_no_file(path: Path) -> Mistake:
         return Mistake("not-a-file", reason=f"{path}: is a folder, not a file", hint="name a file")
     hint = "name each file: this key has no patterns" if glob.has_magic(path.name) else "correct the path"
     return Mistake("no-such-file", reason=f"{path}: no such file", hint=hint)
+
+
+def _quantize_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
+    for model in project.models.values():
+        if model.quantize is None:
+            continue
+        place = ("models", model.name, "quantize")
+        for key, mistake in quantize_problems(model.source, model.quantize):
+            yield (*place, *([key] if key else [])), mistake
+        for key in ("state", "constants", "signature"):
+            if getattr(model, key):
+                reason = f"the engine quantises the network as it is in the file, and {key} changes it"
+                yield place, Mistake("quantize-with-choice", reason=reason, hint=f"remove {key}, or quantize")
 
 
 def _option_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:

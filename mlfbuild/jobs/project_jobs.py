@@ -14,6 +14,7 @@ from mlfbuild.jobs.budgets import budgets_of
 from mlfbuild.jobs.devices import TargetDevices
 from mlfbuild.jobs.inputs import check_inputs
 from mlfbuild.jobs.model_job import CompileJob, FirmwareJob, ProfileJob, TargetJob
+from mlfbuild.jobs.quantize_step import QUANTIZED_FOLDER, QuantizeStep
 from mlfbuild.jobs.tree.placement import PlacedSection
 from mlfbuild.library import CompileRequest, CompilerProgram, OptionValue
 from mlfbuild.library.keys import MEMORY_CLASSES, Placement
@@ -87,6 +88,7 @@ def _misplaced(project: Project, targets: Sequence[TargetJob]) -> Iterator[tuple
     for job in (job for target in targets for job in (*target.models, *target.others)):
         made |= {real_place(job.tree): f"the tree of model {job.model!r}"}
         made |= {real_place(job.archive): f"the archive of model {job.model!r}"}
+        made |= {real_place(job.quantize.made): f"the quantised model {job.model!r}"} if job.quantize else {}
     for name, model in project.models.items():
         source = real_place(model.source)
         for place in (source, *source.parents):
@@ -105,7 +107,7 @@ def _target_job(project: Project, target: TargetSpec, models: Sequence[str], bui
     devices = TargetDevices(target.name, CPUS[target.cpu], target.devices, project.root)
     jobs = [
         replace(
-            _compile_job(spec, target, tree),
+            _compile_job(spec, target, tree, _quantize_step(project, spec, build)),
             bundles=tuple(_bundles(project, spec)),
             devices=devices,
             jobs=project.jobs,
@@ -148,11 +150,18 @@ def _ram_limit(model: ModelSpec, target: TargetSpec) -> int | None:
     return board.ram.size if region is None else board.regions[region].size
 
 
-def _compile_job(model: ModelSpec, target: TargetSpec, tree: Path) -> CompileJob:
+def _quantize_step(project: Project, model: ModelSpec, build: Path) -> QuantizeStep | None:
+    if model.quantize is None:
+        return None
+    made = build / QUANTIZED_FOLDER / f"{model.name}{model.source.suffix.lower()}"
+    return QuantizeStep(model.name, model.source, model.quantize, made, model.dims, project.cache.settings())
+
+
+def _compile_job(model: ModelSpec, target: TargetSpec, tree: Path, step: QuantizeStep | None) -> CompileJob:
     choices = Choices(model.dims, model.state, model.signature, model.constants)
     request = CompileRequest(
         name=model.name,
-        source=model.source,
+        source=model.source if step is None else step.made,
         cpu=CPUS[target.cpu],
         executor=model.executor,
         options={**model.options, **choices.options()},
@@ -169,6 +178,7 @@ def _compile_job(model: ModelSpec, target: TargetSpec, tree: Path) -> CompileJob
         tree=tree / model.name,
         ram_limit=_ram_limit(model, target),
         optimize=model.optimize,
+        quantize=step,
     )
 
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from mlfbuild.native.frontends.choices import Choices
     from mlfbuild.native.frontends.facts import model_facts
     from mlfbuild.native.frontends.model_files import SourceFiles
-    from mlfbuild.native.graph.nodes import Graph, Node, evaluate_in_turn
+    from mlfbuild.native.frontends.models import parse_model, read_model
+    from mlfbuild.native.graph.nodes import Graph, Node, evaluate_in_turn, evaluate_runs
     from mlfbuild.native.graph.tensors import Array, Tensor
     from mlfbuild.native.kernels import kernel_headers
     from mlfbuild.native.printing.interface import interface_problems

@@ -12,6 +12,7 @@ from mlfbuild.core import Mistake, in_quotes, unknown
 from mlfbuild.project.budgets import check_targets_of_budgets
 from mlfbuild.project.device import check_devices
 from mlfbuild.project.document import Document, mapping_in
+from mlfbuild.project.evaluation_checks import check_evaluations
 from mlfbuild.project.problems import KeyPath, dotted
 from mlfbuild.project.program import EXTERNAL_COMPILERS
 from mlfbuild.project.provider import check_dependencies
@@ -46,6 +47,7 @@ def check_references(document: Document) -> None:
     _check_growth(document)
     check_dependencies(document)
     check_targets_of_budgets(document)
+    check_evaluations(document)
     check_sections(document)
     check_timing(document)
     check_runners(document)

@@ -29,6 +29,7 @@ from mlfbuild.core.keys import (
     Size,
     TextOr,
 )
+from mlfbuild.evaluation import EvaluateKeys
 from mlfbuild.library import CompilerProgram, OptionValue
 from mlfbuild.library.keys import (
     SECTION,
@@ -48,6 +49,7 @@ from mlfbuild.project.program import EXTERNAL_COMPILERS, Command
 from mlfbuild.project.provider import Provider
 from mlfbuild.project.runner import RunnerKeys
 from mlfbuild.project.services import JobsKeys, ResultCacheKeys
+from mlfbuild.quantization import QuantizeKeys
 from mlfbuild.targets import TimingKeys
 
 FORMAT_VERSION = 1
@@ -184,6 +186,8 @@ class ModelSpec(Keys):
     """Inputs that become the network's own state, each with the output that it gets after a run: {h_in: h_out}"""
     signature: SignatureName | None = None
     """Signature of a .tflite file that is compiled, if it has several. Default: the first subgraph."""
+    quantize: QuantizeKeys | None = None
+    """Quantisation of a float network in the build, before it is compiled."""
     targets: Annotated[tuple[str, ...], NOT_EMPTY] = ALL
     """Targets that it is built for. Default: all."""
     vectors: Annotated[Mapping[str, Path], TextOr(ProjectPath, _Vectors, wrap=lambda path: {"": path})] = field(
@@ -191,6 +195,8 @@ class ModelSpec(Keys):
     )
     """Inputs and expected outputs (.npz) for `mlfbuild verify`; one file for each module if there are several.
     Default: the file in tests/ with the name of the model, if it exists."""
+    evaluate: EvaluateKeys | None = None
+    """How good it must be on a test set, for `mlfbuild evaluate` and `mlfbuild verify`."""
     placement: PlacementKeys = field(default_factory=Placement)
     """Linker sections for the model's data."""
     budget: Budget = Budget()

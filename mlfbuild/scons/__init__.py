@@ -62,6 +62,8 @@ Construction variables
         For ``MlfReport``: whether to run models on the target's board and report their instructions.
     ``MLFARCHIVECOMSTR``
         The line that ``MlfArchive`` prints; the variables below set that of the other steps.
+    ``MLFQUANTIZECOMSTR``
+        For the quantised file of a model with ``quantize``, which ``MlfModels`` makes.
     ``MLFMERGECOMSTR``
         For ``MlfMerge``.
     ``MLFCOPYCOMSTR``
@@ -121,6 +123,7 @@ _DEFAULTS = {
     "MLFOPTIONS": {},
     "MLFBLOBS": "array",
     "MLFARCHIVECOMSTR": "Compiling model $SOURCE -> $TARGET",
+    "MLFQUANTIZECOMSTR": "Quantising $SOURCE -> $TARGET",
     "MLFMERGECOMSTR": "Merging $SOURCES -> $TARGET",
     "MLFCOPYCOMSTR": "Copying $SOURCE -> $TARGET",
     "MLFUNPACKCOMSTR": "Unpacking $SOURCE -> ${TARGET.dir}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -43,7 +44,33 @@ def job_archive(env: Any, job: jobs.CompileJob) -> Any:
     """Return the node of the archive that ``job`` compiles."""
     target = env.File(str(job.archive))
     _jobs[target] = job
-    return env.MlfArchive(target, env.File(str(job.request.source)))
+    source = env.File(str(job.request.source)) if job.quantize is None else _quantized(env, job.quantize)
+    return env.MlfArchive(target, source)
+
+
+def _quantized(env: Any, step: jobs.QuantizeStep) -> Any:
+    """Return the node of the file that ``step`` makes, which is one for all targets."""
+    node = env.File(str(step.made))
+    if node.has_builder():
+        return node
+    idle = GetOption("clean") or GetOption("help")
+    reads = [] if idle else [env.File(str(path)) for path in as_user_error(lambda: step.reads)()]
+    made = env.Command(node, reads, checked_action(_quantize, "$MLFQUANTIZECOMSTR"), MLFQUANTIZESTEP=step)
+    env.Depends(made, [env.Value(json.dumps(step.settings(), sort_keys=True)), env.Value(package_fingerprint())])
+    env.Precious(made)
+    env.NoCache(made)
+    env.Clean(made, env.File(str(step.record)))
+    # SCons sees neither versions of the engine nor edits of what it has built.
+    if not idle and not as_user_error(jobs.is_quantized)(step):
+        env.AlwaysBuild(made)
+    return made
+
+
+def _quantize(_target: list[Any], _source: list[Any], env: Any, begin: Begin) -> None:
+    step = env["MLFQUANTIZESTEP"]
+    if not jobs.is_quantized(step):
+        begin()
+        jobs.make_quantized(step, lambda text: show(f"note: {text}"))
 
 
 def job_copy(env: Any, job: jobs.CompileJob, archive: Any) -> Any:

@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.compile.file import compile_file, file_job
     from mlfbuild.usecases.convert import Conversion, convert_archive
     from mlfbuild.usecases.doctor.diagnosis import Diagnosis, TargetState, diagnose
+    from mlfbuild.usecases.evaluate import (
+        EvaluateJob, EvaluateResult, EvaluationReport, check_test_data, evaluate_jobs, evaluate_project, evaluated,
+        evaluated_state, evaluation_failed, missed_limits,
+    )
     from mlfbuild.usecases.fetch import Fetched, fetch_dependencies, what
     from mlfbuild.usecases.flash import flash_firmware
     from mlfbuild.usecases.fleet import check_readable, fleet_report
@@ -46,6 +50,7 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.merge import merge_archives
     from mlfbuild.usecases.plan import complete_archives, plan_build, plan_lines, plan_text
     from mlfbuild.usecases.profile import not_profiled, profile_models
+    from mlfbuild.usecases.quantize import quantize_file
     from mlfbuild.usecases.report import (
         LinkReport, ProjectReport, accept_sizes, models_not_in_images, report_image, report_link, report_project,
         reporting_excess, target_budgets, write_report,

@@ -187,6 +187,7 @@ def _model(job: CompileJob, project: Project, vectors: Mapping[str, Path]) -> di
         "watched": [_text(path) for path in (*watched_inputs(job), *(job.devices.toolchains if job.devices else ()))],
         "changing": [_text(job.tree / path) for path in outline.changing],
         "writes": [
+            *(map(_text, (job.quantize.made, job.quantize.record)) if job.quantize else ()),
             _text(job.archive),
             _text(key_file(job)),
             *(f"{_text(job.tree)}/{path}" for path in (*outline.written, RECORD)),

@@ -36,8 +36,8 @@ from mlfbuild.project import Budget, Project
 from mlfbuild.report import budgets, link, stack
 from mlfbuild.usecases.build import build_project
 
-Checks = Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]
-"""Results of ``verify`` as JSON values, by target and model."""
+Checks = Mapping[tuple[str, str], Mapping[str, Sequence[Mapping[str, Any]]]]
+"""Results of ``verify`` and ``evaluate`` as JSON values, by target and model, under these keys."""
 # Fields of a piece in JSON; the second three are written only if they have a value.
 _OF_A_PIECE = ("name", "kind", "size", "flash", "ram")
 _OF_A_CONSTANT = ("content", "tensor", "source")
@@ -93,18 +93,25 @@ def report_project(
     images = _images(firmware)
     if profile:
         images = report.profiled(images, progress)
-    document = report_document(images, operators=operators, checks=lambda: _verified(project, chosen))
+    document = report_document(images, operators=operators, checks=lambda: _checks(project, chosen))
     return ProjectReport(document, tuple(images), over_budget)
 
 
-def _verified(project: Project, targets: Sequence[TargetJob]) -> Checks:
-    """Return the last results of ``verify`` by target and model."""
-    from mlfbuild.usecases.verify import verified_state, verify_jobs  # numpy: builds with nothing to do never need it
+def _checks(project: Project, targets: Sequence[TargetJob]) -> Checks:
+    """Return the last results of ``verify`` and ``evaluate``; evaluations on this machine are those of all targets."""
+    # numpy: builds with nothing to do never need it
+    from mlfbuild.usecases.evaluate import evaluate_jobs, evaluated_state
+    from mlfbuild.usecases.verify import verified_state, verify_jobs
 
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    found: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
+    states = {job.model.model: evaluated_state(job) for job in evaluate_jobs(project, targets)}
+    for target in targets:
+        for name in (model.model for model in target.models if model.model in states):
+            found[target.name, name] = {"evaluate": [states[name]]}
     with contextlib.suppress(CheckFailedError, ProjectFileError):  # no model has vectors, or they name a wrong module
         for job in verify_jobs(project, targets, project.root / BUILD_FOLDER):
-            found.setdefault((job.target.name, job.model.model), []).append(verified_state(job))
+            own = found.setdefault((job.target.name, job.model.model), {})
+            own.setdefault("verify", []).append(verified_state(job))
     return found
 
 
@@ -251,10 +258,10 @@ def _model_budgets(found: report.ImageSizes) -> dict[str, Budget]:
 
 
 def report_json(found: Sequence[report.ImageSizes], checks: Checks | None = None) -> dict[str, Any]:
-    """Return reports as JSON values, with the results of ``verify`` that are known.
+    """Return reports as JSON values, with the results of ``verify`` and ``evaluate`` that are known.
 
     The form is that of ``report_schema``: sizes in bytes, and a list of images. ``checks`` has the results by target
-    and model; without them the report does not mention ``verify``.
+    and model; without them the report does not mention the two.
     """
     return {"mlfbuild_report": report.FORMAT, "images": [_json(sizes, checks or {}) for sizes in found]}
 
@@ -296,12 +303,12 @@ def _model(
     facts = report.source_facts(compiled[owner.name]) if networks and owner.name in compiled else None
     runs = {run.profile.module: run for run in reversed(found.runs)}
     listed = [report.network_json(each, runs.get(each.module), facts) for each in networks]
-    verified = checks.get((found.job.target.name, owner.name)) if found.job else None
+    checked = checks.get((found.job.target.name, owner.name), {}) if found.job else {}
     return {
         **_owner(_with_origins(owner, networks)),
         **({"budget": asdict(budget)} if budget else {}),
         **({"networks": listed} if found.job else {}),
-        **({"verify": verified} if verified else {}),
+        **checked,
         **({"stack": stack.stack_json(depth, measured)} if depth else {}),
     }
 
@@ -340,7 +347,7 @@ def report_document(
 ) -> report.ReportDocument:
     """Return reports that can be shown or written in any form; ``operators`` adds the operators to their text.
 
-    ``checks`` returns the results of ``verify``, which only JSON and HTML need.
+    ``checks`` returns the results of ``verify`` and ``evaluate``, which only JSON and HTML need.
     """
     return report.ReportDocument(
         lambda: report_json(found, checks()),

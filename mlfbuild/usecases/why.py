@@ -14,6 +14,7 @@ from mlfbuild.jobs import (
     CompileJob,
     FirmwareJob,
     InputChange,
+    QuantizeStep,
     TargetJob,
     archive_record,
     compile_action,
@@ -22,11 +23,14 @@ from mlfbuild.jobs import (
     hash_of,
     inputs_now,
     link_record,
+    quantize_action,
+    quantize_record,
     staying,
     stays,
     target_jobs,
 )
 from mlfbuild.project import DASK, Project
+from mlfbuild.usecases.evaluate import EvaluateJob, evaluate_jobs, evaluated_changes, evaluated_state
 from mlfbuild.usecases.verify import VerifyJob, verified_changes, verified_state, verify_jobs
 
 _SHOWN = 8
@@ -40,11 +44,11 @@ class Explanation:
     title: str
     """Such as ``kws for m4``."""
     kind: str
-    """``archive``, ``image`` or ``verification``."""
+    """``archive``, ``image``, ``verification``, ``evaluation`` or ``quantised model``."""
     result: Path
     state: str
     """``current``, ``outdated`` (an input changed), ``edited`` (the result itself did), ``missing`` or ``unknown``;
-    of a verification ``passed``, ``failed``, ``outdated`` or ``never``."""
+    of a verification or an evaluation ``passed``, ``failed``, ``outdated`` or ``never``."""
     record: ActionRecord | None
     changes: tuple[InputChange, ...] = ()
     """The inputs that changed since the result was made: why the next build makes it again."""
@@ -66,9 +70,14 @@ def explanations(project: Project, names: Sequence[str] = (), targets: Sequence[
     chosen = {*names} or {*project.models, *project.firmware}
     archives = {(job.target, job.model): _of_archive(job) for target in jobs for job in target.models}
     images = [job for job in firmware_jobs(project, jobs) if job.name in chosen]
+    steps = {
+        job.model: job.quantize for target in jobs for job in target.models if job.quantize and job.model in chosen
+    }
     return [
+        *map(_of_quantized, steps.values()),
         *(found for (_, model), found in archives.items() if model in chosen),
         *(_of_verification(job) for job in _verifications(project, jobs) if job.model.model in chosen),
+        *(_of_evaluation(job) for job in evaluate_jobs(project, jobs) if job.model.model in chosen),
         *(_of_image(job, [archives[job.target.name, model] for model in job.models]) for job in images),
     ]
 
@@ -78,6 +87,12 @@ def _of_archive(job: CompileJob) -> Explanation:
     changes = tuple(differences(record.inputs, compile_action(job).inputs)) if record else ()
     here = stays(job) if job.jobs.engine == DASK else ""
     return Explanation(job.title, "archive", job.archive, _state(job.archive, record, changes), record, changes, here)
+
+
+def _of_quantized(step: QuantizeStep) -> Explanation:
+    record = quantize_record(step)
+    changes = tuple(differences(record.inputs, quantize_action(step).inputs)) if record else ()
+    return Explanation(step.model, "quantised model", step.made, _state(step.made, record, changes), record, changes)
 
 
 def _verifications(project: Project, targets: Sequence[TargetJob]) -> list[VerifyJob]:
@@ -91,6 +106,12 @@ def _of_verification(job: VerifyJob) -> Explanation:
     state = str(verified_state(job)["state"])
     changes = tuple(verified_changes(job)) if state == "outdated" else ()
     return Explanation(f"verification of {job.title}", "verification", job.folder, state, None, changes)
+
+
+def _of_evaluation(job: EvaluateJob) -> Explanation:
+    state = str(evaluated_state(job)["state"])
+    changes = tuple(evaluated_changes(job)) if state == "outdated" else ()
+    return Explanation(f"evaluation of {job.title}", "evaluation", job.folder, state, None, changes)
 
 
 def _of_image(job: FirmwareJob, models: Sequence[Explanation]) -> Explanation:
@@ -117,7 +138,7 @@ def _state(result: Path, record: ActionRecord | None, changes: Sequence[InputCha
 def explanation_lines(found: Explanation) -> Iterator[str]:
     """Yield the explanation as lines of text: the state, then the reasons, each indented."""
     verb = "link" if found.kind == "image" else "make"
-    text = _VERIFIED[found.state] if found.kind == "verification" else _NEXT[found.state]
+    text = _CHECKED.get(found.kind, _NEXT)[found.state]
     yield f"{found.title}: {text.format(verb=verb, kind=found.kind)}"
     for change in found.changes:
         yield f"  changed: {_change(change)}"
@@ -129,11 +150,18 @@ def explanation_lines(found: Explanation) -> Iterator[str]:
         yield f"  on no worker of the farm: {found.here}"
 
 
-_VERIFIED = {
-    "passed": "all outputs are right, and nothing changed since",
-    "failed": "an output is wrong, and nothing changed since",
-    "outdated": "an input changed since the last one",
-    "never": "there was none",
+_OUTDATED = {"outdated": "an input changed since the last one", "never": "there was none"}
+_CHECKED = {
+    "verification": {
+        "passed": "all outputs are right, and nothing changed since",
+        "failed": "an output is wrong, and nothing changed since",
+        **_OUTDATED,
+    },
+    "evaluation": {
+        "passed": "no limit is missed, and nothing changed since",
+        "failed": "a limit is missed, and nothing changed since",
+        **_OUTDATED,
+    },
 }
 _NEXT = {
     "current": "the {kind} is up to date",

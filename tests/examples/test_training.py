@@ -16,7 +16,8 @@ from training.judge import tflite_micro
 from training.layers import Conv, Dense, DepthwiseConv, Layer, MaxPool, Svdf
 from training.network import Network, softmax, train
 from training.quantize import Range, float_model, int8_model
-from training.tflite_file import write_tflite
+
+from mlfbuild.datasets import write_tflite
 
 NAMES = ("image", "probabilities")
 

@@ -26,7 +26,7 @@ from mlfbuild.library.keys.placement import CONSTANT_CLASSES
 from mlfbuild.project import Project
 from mlfbuild.project.specification import FirmwareSpec, ModelSpec, TargetSpec
 from mlfbuild.project.validate import _places
-from mlfbuild.usecases import foreseen
+from mlfbuild.usecases import evaluate_jobs, foreseen
 from mlfbuild.usecases.verify import verify_jobs
 from support.firmware_repo import tiny_network
 from support.libraries import native_library
@@ -66,7 +66,8 @@ OF_MODELS: Mapping[str, Any] = {
     "source": "other.tflite", "interface": {"inputs": ["sound"]}, "compiler": "tvm",
     "command": "cp {source} {output}", "python": "other/python", "inputs": ["main.c"], "executor": "graph",
     "optimize": "Os", "options": {"memory": "smallest"}, "extensions": {"board": "mine"}, "dims": {"n": 4},
-    "constants": {"k": 2}, "state": {"k": "y"}, "signature": "serve", "targets": ["other"], "vectors": "net.npz",
+    "constants": {"k": 2}, "state": {"k": "y"}, "signature": "serve", "quantize": {"calibration": "net.npz"},
+    "targets": ["other"], "vectors": "net.npz", "evaluate": {"data": "net.npz", "metric": "mse", "at-most": 1},
     "placement": {"params": ".fast"}, "budget": {"flash": "3 KiB"}, "license": "MIT",
 }  # fmt: skip
 FIRMWARE: Mapping[str, dict[str, Any]] = {"sources": {"sources": ["main.c"]}, "a CMake project": {"cmake": "fw"}}
@@ -124,7 +125,7 @@ def outcome(root: Path, document: dict[str, Any]) -> str | list[str]:
         verified = verify_jobs(project, targets, root / "build") if project.models["net"].vectors else []
     except ToolNotFoundError as error:
         return [str(error)]
-    return repr((targets, firmware_jobs(project, targets), verified))
+    return repr((targets, firmware_jobs(project, targets), verified, evaluate_jobs(project, targets)))
 
 
 def value_of(values: Mapping[str, Any], key: str) -> Any:

@@ -250,7 +250,26 @@ def test_csv_json_and_parquet_have_the_same_rows(table: FigureTable) -> None:
 
 def test_json_is_that_of_the_library() -> None:
     commit = Commit("1" * 40, 0, 'a "subject\\", \u202e\U0001f600\ud800')
-    figures = ('a"}, {"b', None, "", "x", 2**63 - 1, 0, None, -1, None, 1, 2, 0.1 + 0.2, "of", "passed", None, "0" * 64)
+    figures = (
+        'a"}, {"b',
+        None,
+        "",
+        "x",
+        2**63 - 1,
+        0,
+        None,
+        -1,
+        None,
+        1,
+        2,
+        0.1 + 0.2,
+        "of",
+        "passed",
+        None,
+        0.5,
+        None,
+        "0" * 64,
+    )
     fleet = Fleet((FleetImage("x\n.json", (Version(commit, figures), Version(None, figures))),), (commit,))
     expected = (json.dumps(dict(zip(NAMES, row, strict=True))) for row in rows(fleet))
     assert fleet_json(fleet).splitlines()[1:-1] == [f"{next(expected)},", next(expected)]

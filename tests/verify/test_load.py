@@ -166,6 +166,19 @@ def test_wrong_inputs_are_rejected_before_the_code_runs(tmp_path: Path, inputs: 
         model.run(inputs)  # type: ignore[arg-type]  # one of them is wrong on purpose
 
 
+@pytest.mark.parametrize("isolated", [False, True], ids=["here", "isolated"])
+def test_many_cases_run_in_one_call_each_from_the_initial_state(
+    tmp_path: Path, opened: list[Model], isolated: bool
+) -> None:
+    model = mlfbuild.load(saved(tmp_path, compile_network(adder(states=True))), isolated=isolated)
+    opened.append(model)
+    cases = np.random.default_rng(0).random((3000, 1, 4), np.float32)
+    (outputs,) = model.run_cases([cases])
+    np.testing.assert_array_equal(outputs, cases)
+    with pytest.raises(ValueError, match="float64"):
+        model.run_cases([cases.astype(np.float64)])
+
+
 def changed(old: str, new: str) -> Library:
     """Return the adder with ``old`` in its C replaced."""
     (module,) = compile_network(adder()).modules
@@ -186,6 +199,19 @@ def test_crash_is_an_error_of_that_run_only(tmp_path: Path, opened: list[Model])
     with raises(ProcessFailedError, "run-crashed", "net"):
         model.run({"x": X + 9, "kept": X})
     assert float(model.run({"x": X, "kept": X})["y"][0, 3]) == 6
+
+
+def test_a_crash_among_many_cases_has_the_number_of_its_case(tmp_path: Path, opened: list[Model]) -> None:
+    fail = "    if (((const float *)inputs->x)[0] > 8.0f) { %s; }\n    return 0;\n}"
+    for number, (code, error) in enumerate((("*(volatile int *)8 = 1", "run-crashed"), ("return 5", "run-failed"))):
+        library = changed("    return 0;\n}", fail % code)
+        model = mlfbuild.load(saved(tmp_path, library, f"net{number}.tar"), isolated=True)
+        opened.append(model)
+        cases = np.repeat(X[np.newaxis], 200, axis=0)
+        assert model.run_cases([cases, cases])[0].shape == (200, 1, 4)
+        cases[150, 0, 0] = 9
+        with raises(ProcessFailedError, error, "net: case 1150"):
+            model.run_cases([cases, cases], first=1000)
 
 
 @pytest.mark.parametrize(

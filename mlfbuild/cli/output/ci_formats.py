@@ -28,6 +28,7 @@ from mlfbuild.core import Diagnostic, MlfError, ProcessFailedError, sha256, term
 
 if TYPE_CHECKING:
     from mlfbuild.archive.validate import Finding, Report
+    from mlfbuild.usecases import EvaluationReport
     from mlfbuild.verify import VerifyReport
 
 Level = Literal["error", "warning", "notice"]
@@ -157,7 +158,7 @@ class JUnitCase:
     """The target; the device or board if there is none."""
     name: str
     """The model, a dot, and the module if its name is another one."""
-    result: VerifyReport | MlfError | None
+    result: VerifyReport | EvaluationReport | MlfError | None
     finding: Diagnostic | None = None
     """The mistake, with its place in the project file."""
     text: str = ""
@@ -191,7 +192,9 @@ def _identifier(suite: str) -> str:
     return f"{_SUITE}.{_UNFIT.sub('_', suite)}"
 
 
-def _has_report(result: VerifyReport | MlfError | None) -> TypeGuard[VerifyReport]:
+def _has_report(
+    result: VerifyReport | EvaluationReport | MlfError | None,
+) -> TypeGuard[VerifyReport | EvaluationReport]:
     return result is not None and not isinstance(result, MlfError)
 
 
@@ -222,7 +225,8 @@ def _add_case(suite: Element, case: JUnitCase) -> None:
     elif case.result.passed:
         SubElement(element, "system-out").text = _xml_text(case.result.text())
     else:
-        body = SubElement(element, "failure", type="verify-failed", message=_xml_text(case.result.problems[0]))
+        kind = case.finding.code if case.finding else "verify-failed"
+        body = SubElement(element, "failure", type=kind, message=_xml_text(case.result.problems[0]))
         body.text = _xml_text("\n".join([*case.result.problems, case.result.hint]).rstrip("\n"))
 
 

@@ -10,6 +10,7 @@ from mlfbuild.core import MlfError, ProcessFailedError, markdown_block, markdown
 if TYPE_CHECKING:
     from mlfbuild.cli.output.ci_formats import JUnitCase
     from mlfbuild.report import Usage
+    from mlfbuild.usecases import EvaluateJob, EvaluateResult, EvaluationReport
 
 _MOST_LINES = 40
 """Lines of a program's output, the last ones: they have the error, and GitHub refuses summaries above 1 MiB."""
@@ -23,17 +24,46 @@ def verify_markdown(cases: Sequence[JUnitCase]) -> str:
 
 
 def _case(case: JUnitCase) -> tuple[str, ...]:
+    from mlfbuild.verify import VerifyReport
+
     result = case.result
     if result is None:
         return "skipped", markdown_code(case.text), "", "", "", "", ""
     names = (markdown_code(case.name), markdown_code(case.suite))
     if isinstance(result, MlfError):
         return "**error**", *names, "", "", "", ""
+    assert isinstance(result, VerifyReport)  # evaluations have a table of their own
     used = result.workspace_used
     arena = "" if used is None else f"{used:,} of {result.workspace_size:,}"
     stack = "" if result.stack_used is None else f"{result.stack_used:,}"
     ran = f"{result.cases:,}" if result.ran == result.cases else f"{result.ran:,} of {result.cases:,}"
     return "passed" if result.passed else "**failed**", *names, markdown_code(result.board), ran, arena, stack
+
+
+def evaluate_markdown(results: Sequence[EvaluateResult]) -> str:
+    """Return a table with the value of each model, its limits and its worst class."""
+    header = ("result", "model", "machine", "metric", "value", "limits", "cases", "most confused", "worst cases")
+    table = markdown_table(header, [_evaluation(job, report) for job, report in results], align="llllrlrll")
+    return f"### mlfbuild evaluate\n\n{table}"
+
+
+def _evaluation(job: EvaluateJob, report: EvaluationReport | MlfError) -> tuple[str, ...]:
+    from mlfbuild.evaluation import class_title, confusions
+
+    name = markdown_code(job.title)
+    if isinstance(report, MlfError):
+        return "**error**", name, "", "", "", "", "", "", ""
+    result = report.result
+    limits = ", ".join(f"{key} {limit:g}" for key, limit in report.limits.items())
+    pairs = [
+        markdown_code(f"{class_title(result, label)} as {class_title(result, found)}") + f" ({cases:,})"
+        for label, found, cases in confusions(result)[:3]
+    ]
+    return (
+        "passed" if report.passed else "**failed**", name, markdown_code(report.machine), markdown_code(result.metric),
+        f"{result.value:.6g}", limits, f"{result.cases:,}", ", ".join(pairs),
+        ", ".join(str(each.case) for each in result.worst[:5]),
+    )  # fmt: skip
 
 
 def usage_markdown(usages: Sequence[Usage]) -> str:

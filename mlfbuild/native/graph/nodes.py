@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
+
+import numpy as np
 
 from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.tensors import Array, GraphError, Inputs, Operands, OperatorError, Tensor
@@ -235,6 +237,38 @@ def evaluate_in_turn(graph: Graph, runs: Iterable[Mapping[str, Array]]) -> Itera
         values = evaluate(graph, inputs, kept)
         yield values
         kept = {state.before: values[state.after] for state in graph.states}
+
+
+def evaluate_runs(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Return each output for consecutive runs, with a first dimension for runs as ``inputs`` have it.
+
+    The numbers are those of ``evaluate_in_turn``, but each node runs for all runs before the next one does, so that
+    slow operators compute all runs together (``Operator.many_rows``). Every state must be written by the node that
+    reads it, as in the front ends of audio.
+    """
+    runs = len(next(iter(inputs.values())))
+    values: dict[str, Sequence[Array]] = {name: list(inputs[name]) for name in graph.inputs}
+    values |= {tensor.name: [tensor.data] * runs for tensor in graph.tensors.values() if tensor.data is not None}
+    for node in graph.nodes:
+        states = [state for state in graph.states if state.before in node.inputs]
+        assert all(state.after in node.outputs for state in states)
+        tensors, results = graph.inputs_of(node), graph.outputs_of(node)
+        if node.operator.many_rows:
+            rows = [None if name is None else np.stack(values[name]) for name in node.inputs]
+            wide = [replace(tensor, shape=(runs, *tensor.shape)) for tensor in results]
+            arrays = node.operator.reference(tensors, Operands(rows, node.place), wide)
+            values.update(zip(node.outputs, map(list, arrays), strict=True))
+            continue
+        found: list[tuple[Array, ...]] = []
+        kept = {state.before: state.initial for state in states}
+        for run in range(runs):
+            operands = [None if name is None else kept[name] if name in kept else values[name][run]
+                        for name in node.inputs]  # fmt: skip
+            found.append(node.operator.reference(tensors, Operands(operands, node.place), results))
+            after = dict(zip(node.outputs, found[-1], strict=True))
+            kept = {state.before: after[state.after] for state in states}
+        values.update(zip(node.outputs, zip(*found, strict=True), strict=True))
+    return {name: np.stack(values[name]) for name in graph.outputs}
 
 
 def _checked(tensor: Tensor, value: Array | None) -> Array:

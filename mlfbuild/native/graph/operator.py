@@ -45,6 +45,8 @@ class Operator(abc.ABC):
     """The supported element types of the first input."""
     results: ClassVar[tuple[DType, ...]] = ()
     """The element types of the outputs, if they differ from ``types``."""
+    many_rows: ClassVar[bool] = False
+    """Whether ``reference`` computes the same for values and outputs with one more dimension before the others."""
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)

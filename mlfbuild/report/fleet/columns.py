@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mlfbuild.report.html.evaluated import lowest_accuracy
 from mlfbuild.report.html.model_view import state_of
 from mlfbuild.report.html.numbers import count
 from mlfbuild.report.html.views import budget_uses, image_figure, linked_only
@@ -47,6 +48,10 @@ def _count(value: Value) -> str:
 
 def _latency(value: Value) -> str:
     return latency_text(value) if isinstance(value, int) else ""
+
+
+def _value(value: Value) -> str:
+    return "" if value is None else f"{float(value):.4f}"
 
 
 def _share(value: Value) -> str:
@@ -118,6 +123,15 @@ COLUMNS = (
         "board", "on", str, "Where it ran",
         lambda image: _joined(each.get("board", "") for model in image["models"] for each in model.get("verify", ())),
         beside="verified",
+    ),
+    FleetColumn(
+        "accuracy", "accuracy", float, "Lowest value of `mlfbuild evaluate` from 0 to 1 of all models",
+        lambda image: lowest_accuracy(image["models"])[0], _value,
+    ),
+    FleetColumn(
+        "accuracy_of", "by", str, "That metric, such as `top1 of digits`",
+        lambda image: lowest_accuracy(image["models"])[1],
+        beside="accuracy",
     ),
     FleetColumn("sha256", "SHA-256", str, "Of the ELF file", lambda image: image["sha256"]),
 )  # fmt: skip

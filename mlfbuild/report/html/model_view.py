@@ -10,6 +10,7 @@ from mlfbuild.core import counted
 from mlfbuild.project import CYCLE_COUNTERS
 from mlfbuild.report.document.compare import Change, run_figure
 from mlfbuild.report.html import nodes, numbers, operators, owners
+from mlfbuild.report.html.evaluated import EvaluatedView, evaluated_views
 from mlfbuild.report.html.graph import Block
 from mlfbuild.report.html.timeline import Timeline, timeline
 from mlfbuild.report.operators.cycles import CYCLE_KINDS, TimedPart, latency_text
@@ -127,6 +128,7 @@ class ModelView:
     """The deepest call chain, each function with its bytes of stack if they are known."""
     networks: tuple[NetworkView, ...]
     verified: tuple[VerifiedView, ...]
+    evaluated: tuple[EvaluatedView, ...]
 
 
 def model_view(key: str, model: _Json, old: _Json | None) -> ModelView:
@@ -149,6 +151,7 @@ def model_view(key: str, model: _Json, old: _Json | None) -> ModelView:
             for at, network in enumerate(networks)
         ),
         tuple(verified_views(model)),
+        tuple(evaluated_views(model)),
     )
 
 

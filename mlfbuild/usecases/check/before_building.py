@@ -7,6 +7,7 @@ Each check reads no more than headers, and calls the function that refuses the m
     runner of a target     no memory, no uart, a file that is missing device_of
                            an unknown kind of GDB server              gdb_server
     options of a model     values that exclude each other             Compiler.outline
+    test set of a model    a file or folder that is missing           missing_test_data
     interface of a model   a wrong count or unknown names             interface_problems
 """
 
@@ -23,6 +24,7 @@ from mlfbuild.jobs import TargetJob, path_problem, start_up_problem, target_jobs
 from mlfbuild.library import CompileRequest
 from mlfbuild.project import KeyPath, Project, TargetSpec
 from mlfbuild.targets import CPUS, require_compiler
+from mlfbuild.usecases.evaluate import missing_test_data
 
 _ONLY_VERIFY = frozenset({"runner-cannot", "device-core-unsupported"})
 """Reasons why a device is never verified. It can still run firmware, so that they are no mistakes."""
@@ -52,7 +54,7 @@ def foreseen(project: Project) -> Foreseen:
         mistakes = [*_options(jobs)]
     except UsageError as error:
         jobs, mistakes = [], [((), Mistake(error.code, reason=f"{error.place}: {error.reason}", hint=error.hint))]
-    mistakes += [*_folder(project), *_start_up(project), *_interfaces(project)]
+    mistakes += [*_folder(project), *_start_up(project), *_interfaces(project), *missing_test_data(project)]
     warnings: list[tuple[KeyPath, Mistake]] = []
     for job in jobs:
         mistakes += _gdb_server(job)

@@ -14,6 +14,7 @@ from mlfbuild.compilers.external import find_program
 from mlfbuild.compilers.tvm import find_interpreter, tvm_version
 from mlfbuild.core import Diagnostic, InputFileError, MlfError, ProjectFileError, ToolNotFoundError, require_extra
 from mlfbuild.project import ModelSpec, Project, Provider, asked_for, filled
+from mlfbuild.quantization import engine_of
 from mlfbuild.usecases.check.requirements import known_requirements
 
 
@@ -46,6 +47,9 @@ def model_programs(models: Iterable[ModelSpec]) -> Iterator[ModelProgram]:
 
 def _found(model: ModelSpec) -> ModelProgram | None:
     """Return the program of ``model``; ``None`` if it has none, or if its name depends on the file to compile."""
+    engine = engine_of(model.source) if model.quantize else None
+    if engine is not None:
+        require_extra(engine, model.source, "quantising it")
     if model.compiler == "tvm":
         python = find_interpreter(model.program, model.name)
         return ModelProgram(model.name, _name(model), Path(python), tvm_version(python)[1])
@@ -59,6 +63,8 @@ def _found(model: ModelSpec) -> ModelProgram | None:
 
 
 def _name(model: ModelSpec) -> str:
+    if model.quantize:
+        return f"quantisation of {model.name}"
     if model.compiler == "native":
         return f"onnx of {model.name}"
     return f"{'TVM' if model.compiler == 'tvm' else 'command'} of {model.name}"

@@ -16,6 +16,7 @@ from mlfbuild.core import (
     ToolNotFoundError,
     file_sha256,
     open_binary,
+    sha256,
     write_if_changed,
 )
 from mlfbuild.jobs import (
@@ -27,6 +28,7 @@ from mlfbuild.jobs import (
     locked_toolchain,
     make_archives,
     program_version,
+    quantize_inputs_hash,
     target_jobs,
     with_pins,
 )
@@ -187,15 +189,17 @@ def model_facts(project: Project, targets: Sequence[TargetJob]) -> dict[str, Loc
 
 
 def _model(job: CompileJob, root: Path) -> LockedModel:
-    source = job.request.source
-    program = job.request.program
+    step, program = job.quantize, job.request.program
+    source = job.request.source if step is None else step.source
     version = __version__ if program is None else program_version(job)
+    decided = [inputs_hash(program)] if program is not None and program.inputs else []
+    decided += [] if step is None else [quantize_inputs_hash(step)]
     return LockedModel(
         # Relative and with slashes: the lock file is the same on all machines and in all folders.
         source=Path(os.path.relpath(source, root)).as_posix(),
         sha256=_sha256(source, "model"),
         compiler=f"{job.compiler} {version}".strip(),
-        inputs=inputs_hash(program) if program is not None and program.inputs else "",
+        inputs=sha256([each.encode() for each in decided]) if len(decided) > 1 else "".join(decided),
         weights={name: _sha256(path, "weights") for name, path in SourceFiles(source).weights.items()},
     )
 

@@ -66,12 +66,17 @@ class VerifyJob:
 
 
 def verify_jobs(
-    project: Project, targets: Sequence[TargetJob], build: Path, timeout: float | None = None
+    project: Project,
+    targets: Sequence[TargetJob],
+    build: Path,
+    timeout: float | None = None,
+    *,
+    needed: bool = True,
 ) -> list[VerifyJob]:
     """Return a job for each module of ``targets`` that has vectors and can run, on a board or on this machine.
 
-    A case may take ``timeout`` seconds. Raises ``CheckFailedError`` if there is none, and ``ProjectFileError`` if
-    vectors do not name the module that they are for.
+    A case may take ``timeout`` seconds. Raises ``CheckFailedError`` if there is none and one is ``needed``, and
+    ``ProjectFileError`` if vectors do not name the module that they are for.
     """
     vectors = vectors_of(project)
     chosen = [(target, model) for target in targets for model in target.models if model.model in vectors]
@@ -85,7 +90,7 @@ def verify_jobs(
         if _can_run(target)
     ]
     jobs = [replace(job, place=runner_place(project, job.target)) if job.target.runner else job for job in jobs]
-    if not jobs:
+    if not jobs and needed:
         reasons = [omitted.text for omitted in left_out(project, targets)]
         raise CheckFailedError(
             "nothing-to-verify",

@@ -137,6 +137,18 @@ class DeviceMachine:
             for index, tensor in enumerate(self._subject.outputs)
         ]
 
+    def run_cases(self, inputs: list[Array]) -> tuple[int, int, list[Array]]:
+        """Run each case from the initial state, for which the firmware of a network with state starts again."""
+        results: list[list[Array]] = []
+        for case in zip(*inputs, strict=True):
+            if self._subject.state_size:
+                self.reset()
+            status, outputs = self.run(list(case))
+            if status != 0:
+                return status, len(results), []
+            results.append(outputs)
+        return 0, len(results), [np.stack(output) for output in zip(*results, strict=True)]
+
     def trace(self, _inputs: list[Array]) -> tuple[int, list[Array], list[Array]]:
         """Raise ``UnsupportedModelError``: the firmware does not transfer intermediate tensors."""
         raise UnsupportedModelError(

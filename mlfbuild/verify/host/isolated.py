@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any, Protocol
@@ -33,6 +34,12 @@ class Machine(Protocol):
     def trace(self, inputs: list[Array]) -> tuple[int, list[Array], list[Array]]:
         """Run as ``run``; return also the tensors that operators wrote, in order of execution."""
 
+    def run_cases(self, inputs: list[Array]) -> tuple[int, int, list[Array]]:
+        """Run each case of ``inputs``, which are (cases, ...), from the initial state.
+
+        Returns the status, the number of cases that ended well, and the outputs, of shape (cases, ...).
+        """
+
     def reset(self) -> int:
         """Reset the state and return the status."""
 
@@ -44,6 +51,12 @@ def empty_output(tensor: TensorInfo) -> Array:
     """Return an array for an output: of its shape, or a vector if the archive does not record the shape."""
     dtype = dtype_called(tensor.dtype)
     return np.zeros(tensor.size // dtype.itemsize if tensor.shape is None else tensor.shape, dtype)
+
+
+def empty_outputs(tensors: Sequence[TensorInfo], cases: int) -> list[Array]:
+    """Return an array for each output of ``cases`` cases, as ``empty_output`` with the cases as its first axis."""
+    ones = map(empty_output, tensors)
+    return [np.zeros((cases, *one.shape), one.dtype) for one in ones]
 
 
 class InProcess:
@@ -74,6 +87,16 @@ class InProcess:
             status = int(self._code.mlf_host_trace(_pointers(inputs), _pointers(outputs), _pointers(traced)))
         return status, outputs, traced
 
+    def run_cases(self, inputs: list[Array]) -> tuple[int, int, list[Array]]:
+        """Run cases; as ``Machine``."""
+        outputs = empty_outputs(self._outputs, len(inputs[0]))
+        done = ctypes.c_uint64()
+        with self._lock:
+            status = self._code.mlf_host_run_cases(
+                _pointers(inputs), _pointers(outputs), ctypes.c_uint64(len(inputs[0])), ctypes.byref(done)
+            )
+        return int(status), done.value, outputs
+
     def reset(self) -> int:
         """Reset the state; as ``Machine``."""
         with self._lock:
@@ -87,7 +110,22 @@ def _pointers(arrays: list[Array]) -> ctypes.Array[ctypes.c_void_p]:
     return (ctypes.c_void_p * max(1, len(arrays)))(*(array.ctypes.data for array in arrays))
 
 
-_RUN, _TRACE, _RESET = b"r", b"t", b"z"
+_RUN, _TRACE, _RESET, _CASES = b"r", b"t", b"z", b"b"
+_SECONDS = 1.0
+"""About the time of one request with many cases, so that the time limit of a case also ends a batch that hangs."""
+_BYTES = 1 << 22
+"""About the size of one request, which is in the memory of both processes."""
+_GROWTH = 64
+"""The most by which a request has more cases than the one before it, whose time it is derived from."""
+
+
+class RunStoppedError(Exception):
+    """The case of a batch that crashed or hung, and how: internal to this folder."""
+
+    def __init__(self, case: int, error: ProcessFailedError) -> None:
+        super().__init__(case)
+        self.case = case
+        self.error = error
 
 
 class Child:
@@ -99,6 +137,7 @@ class Child:
         self._traced = [traced.tensor for traced in traced_tensors(module)]
         self._timeout = timeout
         self._process: subprocess.Popen[bytes] | None = None
+        self._at_once = 1
         self._kept = contextlib.ExitStack()
 
     def run(self, inputs: list[Array]) -> tuple[int, list[Array]]:
@@ -122,6 +161,43 @@ class Child:
             arrays.append(piece.reshape(array.shape).copy())
             offset += array.nbytes
         return int.from_bytes(answer[:4], "little", signed=True), arrays
+
+    def run_cases(self, inputs: list[Array]) -> tuple[int, int, list[Array]]:
+        """Run cases; as ``Machine``. Raises ``RunStoppedError`` after a crash or a hang.
+
+        As many cases as fit into a second are one request. One that fails is repeated case by case, to find which.
+        """
+        cases, start, one_by_one = len(inputs[0]), 0, False
+        outputs = empty_outputs(self._module.outputs, cases)
+        most = max(1, _BYTES // sum(tensor.size for tensor in (*self._module.inputs, *self._module.outputs)))
+        while start < cases:
+            size = 1 if one_by_one else min(self._at_once, cases - start)
+            began = time.monotonic()
+            try:
+                status, done = self._batch([array[start : start + size] for array in inputs], outputs, start)
+            except ProcessFailedError as error:
+                if size == 1:
+                    raise RunStoppedError(start, error) from error
+                one_by_one = True
+                continue
+            if status != 0:
+                return status, start + done, outputs
+            start += size
+            wanted = size * _SECONDS / max(time.monotonic() - began, 1e-6)
+            self._at_once = max(1, min(int(wanted), size * _GROWTH, most))
+        return 0, cases, outputs
+
+    def _batch(self, inputs: list[Array], outputs: list[Array], start: int) -> tuple[int, int]:
+        """Run ``inputs`` as one request, and put the results into ``outputs`` from ``start``."""
+        cases = len(inputs[0])
+        request = _CASES + cases.to_bytes(8, "little") + b"".join(array.tobytes() for array in inputs)
+        answer = self._ask(request, 12 + cases * sum(tensor.size for tensor in self._module.outputs))
+        offset = 12
+        for array in outputs:
+            part = array[start : start + cases]
+            part[...] = np.frombuffer(answer, array.dtype, part.size, offset).reshape(part.shape)
+            offset += part.nbytes
+        return int.from_bytes(answer[:4], "little", signed=True), int.from_bytes(answer[4:12], "little")
 
     def reset(self) -> int:
         """Reset the state; as ``Machine``."""

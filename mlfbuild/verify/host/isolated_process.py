@@ -9,7 +9,9 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from collections.abc import Iterator
 from itertools import chain
+from typing import Any, BinaryIO
 
 
 def main(path: str) -> None:
@@ -17,7 +19,8 @@ def main(path: str) -> None:
 
     First come three lines with the sizes in bytes of the inputs, outputs and traced tensors, which follow as raw bytes.
     The answer to ``r`` and the inputs is the status and the outputs, that to ``t`` and the inputs the
-    status, the outputs and the traced tensors, that to ``z`` the status of the reset.
+    status, the outputs and the traced tensors, that to ``z`` the status of the reset. ``b`` and a number of cases
+    precede each input of all of these cases; the answer is the status, the cases done, and each output of all.
     """
     # printf in the code of the model would otherwise end up among the answers.
     answers = os.fdopen(os.dup(1), "wb")
@@ -36,9 +39,27 @@ def main(path: str) -> None:
             answers.write(status.to_bytes(4, "little", signed=True))
             for size, result in zip(chain(*wanted), chain(*results), strict=True):
                 answers.write(ctypes.string_at(_aligned(result), size))
+        elif kind == b"b":
+            for piece in _cases(code, requests, inputs, outputs):
+                answers.write(piece)
         else:
             answers.write(code.mlf_host_reset().to_bytes(4, "little", signed=True))
         answers.flush()
+
+
+def _cases(code: ctypes.CDLL, requests: BinaryIO, inputs: list[int], outputs: list[int]) -> Iterator[Any]:
+    """Run the cases of a request; yield the pieces of the answer."""
+    cases = int.from_bytes(requests.read(8), "little")
+    values, results = ([(ctypes.c_char * (cases * size))() for size in sizes] for sizes in (inputs, outputs))
+    for value in values:
+        # Into the memory that C reads: a batch has megabytes.
+        requests.readinto(value)  # type: ignore[attr-defined]  # of the buffered reader that stdin is
+    done = ctypes.c_uint64()
+    groups = ((ctypes.c_void_p * (len(group) + 1))(*map(ctypes.addressof, group)) for group in (values, results))
+    status = code.mlf_host_run_cases(*groups, ctypes.c_uint64(cases), ctypes.byref(done))
+    yield status.to_bytes(4, "little", signed=True)
+    yield done.value.to_bytes(8, "little")
+    yield from results
 
 
 # Bytes, as in verify_memory.h.

@@ -28,24 +28,26 @@ from mlfbuild.library import (
     corrected_sources,
     dtype_called,
 )
+from mlfbuild.project import DEFAULT_LEVEL, INHERIT
 from mlfbuild.requirements import bundled_libraries
 from mlfbuild.targets import CPUS
 from mlfbuild.verify.devices import refuse_device_code
-from mlfbuild.verify.host.isolated import Array, InProcess, Machine
+from mlfbuild.verify.host.isolated import Array, InProcess, Machine, RunStoppedError
 from mlfbuild.verify.host.shim import print_shim
 from mlfbuild.verify.host.trace import is_graph, traced_tensors
 
 # -w: the code may come from any compiler, and its warnings help nobody here. -fno-strict-aliasing: TVM's code casts
 # pointers between types. -Bsymbolic: two models in a process must each call their own functions of the same name.
 # --no-undefined: an unresolved symbol fails here and not at the first call.
-_FLAGS = ("-shared", "-fPIC", "-O2", "-w", "-fno-strict-aliasing", "-Wl,-Bsymbolic", "-Wl,--no-undefined")
+_FLAGS = ("-shared", "-fPIC", "-w", "-fno-strict-aliasing", "-Wl,-Bsymbolic", "-Wl,--no-undefined")
 # Archives are untrusted: one that is made to keep the compiler busy must end.
 _COMPILE_SECONDS = 600.0
 
 
-def shared_object(module: Module, libraries: Sequence[ResolvedLibrary] = ()) -> Path:
+def shared_object(module: Module, libraries: Sequence[ResolvedLibrary] = (), optimize: str = DEFAULT_LEVEL) -> Path:
     """Return the shared object of ``module`` and the ``libraries`` that it requires; compile it if it is not cached.
 
+    ``optimize`` is the level of its code, one of ``LEVELS``; there is no build whose level it could inherit.
     Raises as ``executable``, ``UsageError`` for objects that were compiled for another machine,
     ``UnsupportedModelError`` for a module that cannot be called, ``ToolNotFoundError`` without a C compiler, and
     ``ProcessFailedError`` if the code does not compile or has unresolved symbols.
@@ -64,8 +66,9 @@ def shared_object(module: Module, libraries: Sequence[ResolvedLibrary] = ()) -> 
             files=(*build.files, *(f"{folder}/{path}" for path in source.sources)),
             private_include_dirs=(*(f"{folder}/{path}" for path in source.include_dirs), *build.private_include_dirs),
         )
-    path = cache_folder("host") / f"{_key(files, build, compiler)}.so"
-    return make_once(path, lambda folder: _compiled(module, files, build, compiler, folder))
+    flags = (*_FLAGS, f"-{DEFAULT_LEVEL if optimize == INHERIT else optimize}")
+    path = cache_folder("host") / f"{_key(files, build, compiler, flags)}.so"
+    return make_once(path, lambda folder: _compiled(module, files, build, [str(compiler), *flags], folder))
 
 
 def _executable(module: Module) -> Executable:
@@ -88,13 +91,13 @@ def _executable(module: Module) -> Executable:
     return Executable(sources, ("codegen/host/include",), ())
 
 
-def _key(files: dict[str, bytes], build: Executable, compiler: Path) -> str:
-    parts = [mlfbuild.__version__, run([compiler, "--version"]), *_FLAGS, *build.files]
+def _key(files: dict[str, bytes], build: Executable, compiler: Path, flags: Sequence[str]) -> str:
+    parts = [mlfbuild.__version__, run([compiler, "--version"]), *flags, *build.files]
     parts += [f"{path} {sha256(data)}" for path, data in sorted(files.items())]
     return sha256("\n".join(parts).encode())
 
 
-def _compiled(module: Module, files: dict[str, bytes], build: Executable, compiler: Path, folder: Path) -> Path:
+def _compiled(module: Module, files: dict[str, bytes], build: Executable, command: Sequence[str], folder: Path) -> Path:
     for relative, data in files.items():
         (folder / relative).parent.mkdir(parents=True, exist_ok=True)
         (folder / relative).write_bytes(data)
@@ -105,7 +108,7 @@ def _compiled(module: Module, files: dict[str, bytes], build: Executable, compil
         macros = ["-DMLF_TRACE"] if is_graph(module) else []
         # Compilers for Arm declare these types with their intrinsics, and sources of CMSIS-NN rely on that.
         types = ["-include", "stdint.h"] if any(path.startswith("dependencies/") for path in files) else []
-        run([compiler, *_FLAGS, *macros, *types, *includes, *sources, "-o", made, "-lm"], timeout=_COMPILE_SECONDS)
+        run([*command, *macros, *types, *includes, *sources, "-o", made, "-lm"], timeout=_COMPILE_SECONDS)
     except ProcessFailedError as error:
         failed = ProcessFailedError(
             "module-not-built",
@@ -201,6 +204,28 @@ class Model:
             {tensor.name: tensor.dequantized(outputs[tensor.name]) for tensor in self.outputs} if quantize else outputs
         )
 
+    def run_cases(self, inputs: Sequence[Array], first: int = 0) -> list[Array]:
+        """Return the outputs of many cases, each an array (cases, *shape), in one call of C for all of them.
+
+        ``inputs`` are in call order, each (cases, *shape) of the tensor's dtype. Each case begins with the initial
+        state. ``first`` is the number of the first case, for messages.
+
+        Raises ``ValueError`` for arrays that do not fit, and ``ProcessFailedError``, with the number of the case, if
+        the model returns an error, crashes or takes too long.
+        """
+        fitting = [_checked_cases(self.name, tensor, array) for tensor, array in zip(self.inputs, inputs, strict=True)]
+        try:
+            status, done, outputs = self._machine.run_cases(fitting)
+        except RunStoppedError as stopped:
+            error = stopped.error
+            reason = error.reason.removeprefix(f"{self.name}: ")
+            place = f"{self.name}: case {first + stopped.case}"
+            raise type(error)(error.code, error.output, place=place, reason=reason, hint=error.hint) from None
+        if status != 0:
+            place = f"{self.name}: case {first + done}"
+            raise ProcessFailedError("run-failed", place=place, reason=f"the run function returned {status}, not 0")
+        return outputs
+
     def trace(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, Array]:
         """Run once and return the tensors that operators wrote, by name and in order of execution.
 
@@ -288,20 +313,37 @@ def load(
 
 
 def load_library(
-    library: Library, where: str, model: str | None = None, *, isolated: bool = False, timeout: float = 60.0
+    library: Library,
+    where: str,
+    model: str | None = None,
+    *,
+    isolated: bool = False,
+    timeout: float = 60.0,
+    optimize: str = DEFAULT_LEVEL,
+    libraries: Sequence[ResolvedLibrary] | None = None,
 ) -> Model:
     """Return a network of ``library`` as ``load`` does; ``where`` is its place in messages.
+
+    Its code is compiled with the level ``optimize``, and with ``libraries`` instead of those that the archive bundles.
 
     For libraries that are in memory already: a model that was just compiled, or an archive that was read for another
     reason. Raises as ``load``, except for what concerns files.
     """
     module = chosen_module(library, model, where)
-    path = shared_object(module, bundled_libraries(library, module, where))
+    required = bundled_libraries(library, module, where) if libraries is None else libraries
+    path = shared_object(module, required, optimize)
     if not isolated:
         return Model(module, InProcess(path, module))
     from mlfbuild.verify.host.isolated import Child
 
     return Model(module, Child(path, module, timeout))
+
+
+def _checked_cases(model: str, tensor: TensorInfo, value: Array) -> Array:
+    if value.dtype != dtype_called(tensor.dtype) or value.nbytes != len(value) * tensor.size:
+        wanted = f"{tensor.dtype} with {tensor.size} bytes for each case"
+        raise ValueError(f"{model}: input {tensor.name!r}: is {value.dtype} of shape {value.shape}, must be {wanted}")
+    return np.ascontiguousarray(value)
 
 
 def _checked(model: str, tensor: TensorInfo, given: Mapping[str, npt.ArrayLike]) -> Array:

@@ -81,6 +81,7 @@ int32_t mlf_host_reset(void)
     return {{ "mlf_" ~ name ~ "_reset(kept)" if module.state_size else "0" }};
 }
 {% else %}
+#include <stdint.h>
 #include <string.h>
 
 {# TVM's header has size and content of each pool as macros, so that this file contains no numbers. #}
@@ -115,6 +116,38 @@ int32_t mlf_host_reset(void);
 int32_t mlf_host_reset(void)
 {
     return {{ prefix ~ "_reset()" if module.state_size else "0" }};
+}
+{% endif %}
+{% if module.inputs %}
+
+{# A call for many cases, so that Python does nothing for each of them. Tensors are copied to aligned memory: cases
+   follow each other without gaps. #}
+int32_t mlf_host_run_cases(void **inputs, void **outputs, uint64_t cases, uint64_t *done);
+int32_t mlf_host_run_cases(void **inputs, void **outputs, uint64_t cases, uint64_t *done)
+{
+{% for kind, tensors in [("in", module.inputs), ("out", module.outputs)] %}
+{% for tensor in tensors %}
+    static uint8_t {{ kind }}{{ loop.index0 }}[{{ tensor.size }} + 1] __attribute__((aligned(64)));
+{% endfor %}
+    void *its_{{ kind }}puts[] = { {%- for tensor in tensors %}{{ kind }}{{ loop.index0 }}, {% endfor %}NULL};
+{% endfor %}
+    for (*done = 0; *done < cases; ++*done) {
+        int32_t status;
+{% for tensor in module.inputs %}
+        memcpy(in{{ loop.index0 }}, (const uint8_t *)inputs[{{ loop.index0 }}] + *done * {{ tensor.size }}u, {{ tensor.size }});
+{% endfor %}
+{% if module.state_size %}
+        (void)mlf_host_reset();
+{% endif %}
+        status = mlf_host_run(its_inputs, its_outputs);
+        if (status != 0) {
+            return status;
+        }
+{% for tensor in module.outputs %}
+        memcpy((uint8_t *)outputs[{{ loop.index0 }}] + *done * {{ tensor.size }}u, out{{ loop.index0 }}, {{ tensor.size }});
+{% endfor %}
+    }
+    return 0;
 }
 {% endif %}
 {% if copies is not none %}

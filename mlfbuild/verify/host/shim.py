@@ -12,6 +12,9 @@ from mlfbuild.verify.host.trace import is_graph, traced_copies
 def print_shim(module: Module) -> str:
     """Return a C file with ``mlf_host_run(inputs, outputs)`` and ``mlf_host_reset()`` for ``module``.
 
+    ``mlf_host_run_cases`` runs many cases, whose tensors follow each other, each from the initial state. It sets
+    ``done`` to the number of cases that ended well.
+
     For a graph, and for a module with a traced run function, it also has ``mlf_host_trace(inputs, outputs, traced)``,
     which copies each tensor of ``traced_tensors``, in its order, to the pointer in ``traced``.
 

@@ -122,6 +122,7 @@ class SignalRfft(SignalFourier):
 
     name = "SignalRfft"
     inverse = False
+    many_rows = True
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         return (

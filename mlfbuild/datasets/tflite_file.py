@@ -1,4 +1,7 @@
-"""Model -> bytes of a .tflite file, with the `tflite` package's flatbuffers builders."""
+"""Network -> bytes of a .tflite file, with the `tflite` package's flatbuffers builders.
+
+The front ends of audio are written with it, and the networks of the examples.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ _TYPES = {
 
 
 @dataclass(frozen=True)
-class Tensor:
+class FileTensor:
     """``data`` is None for an activation; ``scale`` has one entry, one per slice of ``axis``, or none.
 
     A ``variable`` keeps its value until the next run.
@@ -40,7 +43,7 @@ class Tensor:
 
 
 @dataclass(frozen=True)
-class Operator:
+class FileOperator:
     """``name`` is TFLite's (``CONV_2D``); tensors by name; ``options`` are fields of the options table.
 
     An operator without ``options_table`` is a custom one.
@@ -54,12 +57,12 @@ class Operator:
 
 
 @dataclass(frozen=True)
-class Model:
+class NetworkFile:
     """A network with one input and one output; operators are in execution order."""
 
     description: str
-    tensors: tuple[Tensor, ...]
-    operators: tuple[Operator, ...]
+    tensors: tuple[FileTensor, ...]
+    operators: tuple[FileOperator, ...]
     input: str
     output: str
 
@@ -93,7 +96,7 @@ def _data_buffer(builder: flatbuffers.Builder, data: npt.NDArray[np.generic]) ->
     return _table(builder, "Buffer", {"Data": builder.EndVector()})
 
 
-def _tensor(builder: flatbuffers.Builder, tensor: Tensor, buffer: int) -> int:
+def _tensor(builder: flatbuffers.Builder, tensor: FileTensor, buffer: int) -> int:
     fields = {
         "Shape": _vector(builder, "int32", tensor.shape),
         "Type": _TYPES[tensor.dtype],
@@ -112,7 +115,7 @@ def _tensor(builder: flatbuffers.Builder, tensor: Tensor, buffer: int) -> int:
     return _table(builder, "Tensor", fields)
 
 
-def _operator(builder: flatbuffers.Builder, operator: Operator, code: int, index: Mapping[str, int]) -> int:
+def _operator(builder: flatbuffers.Builder, operator: FileOperator, code: int, index: Mapping[str, int]) -> int:
     fields = {
         "OpcodeIndex": code,
         "Inputs": _vector(builder, "int32", [index[name] for name in operator.inputs]),
@@ -134,7 +137,7 @@ def _operator_code(builder: flatbuffers.Builder, name: str) -> int:
     return _table(builder, "OperatorCode", fields)
 
 
-def _subgraph(builder: flatbuffers.Builder, model: Model, codes: list[str], buffers: Mapping[str, int]) -> int:
+def _subgraph(builder: flatbuffers.Builder, model: NetworkFile, codes: list[str], buffers: Mapping[str, int]) -> int:
     index = {tensor.name: position for position, tensor in enumerate(model.tensors)}
     tensors = [_tensor(builder, tensor, buffers.get(tensor.name, 0)) for tensor in model.tensors]
     operators = [_operator(builder, one, codes.index(one.name), index) for one in model.operators]
@@ -148,7 +151,7 @@ def _subgraph(builder: flatbuffers.Builder, model: Model, codes: list[str], buff
     return _table(builder, "SubGraph", fields)
 
 
-def write_tflite(model: Model) -> bytes:
+def write_tflite(model: NetworkFile) -> bytes:
     """Return the file's bytes, a function of ``model`` alone."""
     builder = flatbuffers.Builder(1 << 16)
     constants = [tensor for tensor in model.tensors if tensor.data is not None]

@@ -1,0 +1,47 @@
+"""The engines that quantise, by the format of the file: their packages, and the methods that they offer.
+
+Project files are checked against the table ``methods.json``, because importing an engine takes half a second. ``make
+generate`` writes it from the engines that are installed there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from mlfbuild.core import EXTRAS
+
+ONNX, TFLITE = "quantize-onnx", "quantize-tflite"
+"""The extras with the packages of each engine, which also name the engines."""
+_FORMATS = {".onnx": ONNX, ".tflite": TFLITE}
+
+METHODS: Mapping[str, tuple[str, ...]] = {
+    engine: tuple(words)
+    for engine, words in json.loads(Path(__file__).with_name("methods.json").read_text(encoding="utf-8")).items()
+}
+"""Engine -> its methods, the default first."""
+METHOD_WORDS = tuple(dict.fromkeys(word for methods in METHODS.values() for word in methods))
+
+
+def engine_of(source: Path) -> str | None:
+    """Return the engine for the format of ``source``, one of ``METHODS``; ``None`` for another suffix."""
+    return _FORMATS.get(source.suffix.lower())
+
+
+def engine_versions(source: Path) -> str:
+    """Return the versions of the packages that quantise ``source``, such as ``onnx 1.23 onnxruntime 1.32``.
+
+    They are inputs of the quantised file. A package that is missing has no version; nothing is imported.
+    """
+    names = {requirement.partition(">=")[0] for requirement in EXTRAS[engine_of(source) or ONNX].values()}
+    return " ".join(f"{name} {_version(name)}".strip() for name in sorted(names))
+
+
+def _version(package: str) -> str:
+    from importlib import metadata  # takes longer than all the rest
+
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""

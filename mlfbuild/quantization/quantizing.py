@@ -1,0 +1,245 @@
+"""Quantise one model file: check it and its data, let an engine do it, and say what came of it."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from mlfbuild.core import (
+    LOOK,
+    InputFileError,
+    MlfError,
+    ProcessFailedError,
+    UsageError,
+    counted,
+    quoted,
+    read_bytes,
+    require_extra,
+    run,
+    write_atomic,
+)
+from mlfbuild.datasets import open_data
+from mlfbuild.library import TensorInfo
+from mlfbuild.native import Choices, Graph, Tensor, read_model
+from mlfbuild.quantization.engine_request import EngineRequest
+from mlfbuild.quantization.engines import engine_of
+from mlfbuild.quantization.quantize_keys import MINMAX, QuantizeKeys, quantize_problems
+
+FEW_CASES = 100
+"""Fewer cases seldom have the extremes of the field."""
+_BATCH = 64
+_ENVIRONMENT = {"TQDM_DISABLE": "1", "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
+_CONVERTING = {"QUANTIZE", "DEQUANTIZE"}
+_FLOAT = "float32"
+
+
+@dataclass(frozen=True)
+class QuantizedOperator:
+    """One operator of the quantised network, in order of execution."""
+
+    name: str
+    """Its first output."""
+    kind: str
+    reason: str = ""
+    """Why it runs in float32; empty if it runs on integers."""
+
+
+@dataclass(frozen=True)
+class QuantizedNetwork:
+    """What a quantised file is."""
+
+    cases: int
+    operators: tuple[QuantizedOperator, ...]
+    warnings: tuple[str, ...]
+    """Sentences about the data: too few cases, values that clip."""
+
+    @property
+    def floats(self) -> tuple[QuantizedOperator, ...]:
+        """The operators that run in float32."""
+        return tuple(each for each in self.operators if each.reason)
+
+    @property
+    def summary(self) -> str:
+        """How many cases calibrated it, and how many operators run on integers."""
+        whole, of = len(self.operators) - len(self.floats), counted(len(self.operators), "operator")
+        return f"quantised with {counted(self.cases, 'case')}, {whole} of {of} on integers"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """All that a user should know, a sentence each."""
+        floats = (f"{each.kind} {quoted(each.name)} stays in float32: {each.reason}" for each in self.floats)
+        return (*self.warnings, *floats)
+
+
+@dataclass(frozen=True)
+class _Range:
+    """The least and the greatest number of one input."""
+
+    low: float
+    high: float
+    step: float = 0.0
+    """Between two numbers that the quantised input holds."""
+
+
+def quantize(
+    source: Path,
+    keys: QuantizeKeys,
+    out: Path,
+    choices: Choices | None = None,
+    names: Mapping[str, str] | None = None,
+) -> QuantizedNetwork:
+    """Quantise the float network ``source`` as ``keys`` say, and write the result to ``out``, whole or not at all.
+
+    ``choices`` are sizes of free dimensions; ``names`` are further names of inputs, by the name in the file. The same
+    inputs give the same bytes.
+
+    Raises ``UsageError`` for keys that do not fit, for a network that is quantised already or has no numbers in
+    float32; ``InputFileError`` for data that do not fit the network or are constant; ``ToolNotFoundError`` without the
+    engine; ``ProcessFailedError`` if it fails; and the errors of reading a model.
+    """
+    for key, mistake in quantize_problems(source, keys):
+        place = f"{source}: {key}" if key else source
+        raise UsageError(mistake.code, place=place, reason=mistake.reason, hint=mistake.hint)
+    inputs = _inputs(read_model(source, "network", choices=choices), source, names or {})
+    ranges, cases = _measured(keys, inputs)
+    engine = engine_of(source)
+    assert engine is not None  # otherwise a problem
+    require_extra(engine, source, f"quantising {'an' if source.suffix == '.onnx' else 'a'} {source.suffix} file")
+    with tempfile.TemporaryDirectory(prefix="mlfbuild-quantize-") as folder:
+        made = Path(folder) / f"quantized{source.suffix}"
+        reasons = _run_engine(EngineRequest(source, keys, inputs, cases, made))
+        graph = read_model(made, "network", choices=choices)
+        write_atomic(out, read_bytes(made, "quantised model"))
+    operators = tuple(_operators(graph, reasons))
+    return QuantizedNetwork(cases, operators, tuple(_warnings(graph, keys, cases, inputs, ranges)))
+
+
+def is_quantized(path: Path, choices: Choices | None = None) -> bool:
+    """Return whether the model file ``path`` is a quantised network; raises the errors of reading a model."""
+    return _quantized_tensor(read_model(path, "network", choices=choices)) is not None
+
+
+def _quantized_tensor(graph: Graph) -> Tensor | None:
+    return next((each for each in graph.tensors.values() if each.quantization is not None), None)
+
+
+def _inputs(graph: Graph, source: Path, names: Mapping[str, str]) -> tuple[TensorInfo, ...]:
+    """Return the inputs of a float network; raises ``UsageError`` for another one."""
+    quantized = _quantized_tensor(graph)
+    if quantized is not None:
+        raise UsageError(
+            "quantized-already",
+            place=source,
+            reason=f"the network is quantised: {quoted(quantized.name)} is {quantized.dtype.value} with a scale",
+            hint="compile it as it is (remove quantize), or name the float network",
+        )
+    if not any(graph.tensor(name).dtype.value == _FLOAT for name in graph.inputs):
+        raise UsageError(
+            "no-float-input",
+            place=source,
+            reason="no input of the network is float32, so that there is no range to measure",
+            hint="remove quantize",
+        )
+    return tuple(_info(graph.tensor(name), names.get(name, name)) for name in graph.inputs)
+
+
+def _info(tensor: Tensor, name: str) -> TensorInfo:
+    source_name = "" if name == tensor.name else tensor.name
+    return TensorInfo(name, tensor.dtype.value, tensor.size, tensor.shape, source_name=source_name)
+
+
+def _measured(keys: QuantizeKeys, inputs: Sequence[TensorInfo]) -> tuple[list[_Range], int]:
+    """Return the range of each input and the number of cases; this reads all data once, and so finds its mistakes."""
+    ranges = [_Range(np.inf, -np.inf) for _ in inputs]
+    cases = 0
+    for batch in open_data(keys.calibration, inputs).batches(_BATCH):
+        cases += len(batch)
+        ranges = [
+            _Range(min(old.low, float(array.min())), max(old.high, float(array.max())))
+            for old, array in zip(ranges, batch.inputs, strict=True)
+        ]
+    for tensor, found in zip(inputs, ranges, strict=True):
+        if found.low == found.high and tensor.dtype == _FLOAT:
+            raise InputFileError(
+                "calibration-constant",
+                place=keys.calibration.source,
+                reason=f"all values of {quoted(tensor.name)} are {found.low:g}, so that they have no range",
+                hint="calibrate with data like those of the field",
+            )
+    return ranges, cases
+
+
+def _run_engine(request: EngineRequest) -> dict[str, str]:
+    """Run the engine in a process of its own; raises its ``MlfError``, and ``ProcessFailedError`` if it fails."""
+    folder = request.out.parent
+    asked, answered = folder / "request", folder / "reply"
+    asked.write_bytes(pickle.dumps(request))
+    program = Path(__file__).with_name("engine_process.py")
+    try:
+        run([sys.executable, program, asked, answered], env={**os.environ, **_ENVIRONMENT})
+    except ProcessFailedError as error:
+        raise ProcessFailedError(
+            "quantize-failed",
+            error.output,
+            place=request.source,
+            reason="the library that quantises it failed",
+            hint=LOOK,
+        ) from None
+    reply = pickle.loads(answered.read_bytes())  # noqa: S301 - the process is our own
+    if isinstance(reply, MlfError):
+        raise reply
+    assert isinstance(reply, dict)
+    return reply
+
+
+def _operators(graph: Graph, reasons: Mapping[str, str]) -> Iterator[QuantizedOperator]:
+    for node in graph.nodes:
+        names = [name for name in (*node.inputs, *node.outputs) if name]
+        kind, first = node.operator.name, node.outputs[0]
+        computes = any(graph.tensor(name).dtype.value == _FLOAT for name in names) and kind not in _CONVERTING
+        yield QuantizedOperator(first, kind, _reason(graph, first, reasons) if computes else "")
+
+
+def _reason(graph: Graph, output: str, reasons: Mapping[str, str]) -> str:
+    told = (note.partition(", because ")[2] for note in graph.notes if f"'{output}'" in note)
+    return reasons.get(output) or next(filter(None, told), "the tensors around it are not quantised")
+
+
+def _warnings(
+    graph: Graph, keys: QuantizeKeys, cases: int, inputs: Sequence[TensorInfo], ranges: Sequence[_Range]
+) -> Iterator[str]:
+    if cases < FEW_CASES:
+        yield (
+            f"{cases} cases calibrate the network; fewer than {FEW_CASES} seldom have the extremes of the field, "
+            "and what lies beyond them clips"
+        )
+    if keys.method != MINMAX:
+        yield f"method {keys.method} may clip rare values of weights or activations; minmax clips none of the data"
+    for tensor, found in zip(inputs, ranges, strict=True):
+        held = _held_range(graph, tensor.source_name or tensor.name)
+        # A step is rounding: zero must be exact, so that the range moves.
+        if held is not None and (found.low < held.low - held.step or found.high > held.high + held.step):
+            yield (
+                f"values of {quoted(tensor.name)} clip: the data are in [{found.low:g}, {found.high:g}], "
+                f"and its integers hold [{held.low:g}, {held.high:g}]"
+            )
+
+
+def _held_range(graph: Graph, name: str) -> _Range | None:
+    """Return what the quantised input ``name``, or what quantises it first, can hold; ``None`` if it stays float."""
+    readers = (
+        node.outputs[0] for node in graph.nodes if node.inputs[:1] == (name,) and node.operator.name == "QUANTIZE"
+    )
+    found = (graph.tensor(each) for each in (name, *readers))
+    tensor = next((each for each in found if each.quantization is not None), None)
+    if tensor is None or tensor.quantization is None:
+        return None
+    limits, scale, zero = np.iinfo(tensor.dtype.numpy), tensor.quantization.scale, tensor.quantization.zero_point
+    return _Range(scale * (int(limits.min) - zero), scale * (int(limits.max) - zero), scale)
