@@ -27,8 +27,8 @@ prepares what they expect of a file, and judges the result by what the native co
 
 **Example.** A layer ``y = w x`` with ``w`` in [-0.5, 0.5]; calibration finds ``x`` in [0, 2] and ``y`` in [-1, 1]. With
 8 bits, ``w`` has the scale 0.5/127 and the zero point 0, ``x`` 2/255 and -128, and ``y`` 2/255 and 0: ideally -0.5, but
-the number 0 must be an integer. Products of int8 are summed in int32 and scaled by ``(0.5/127) (2/255) / (2/255)``, which
-is an integer multiplication and a shift. An ``x`` of 3, which calibration did not have, becomes 127, as if it were 2.
+the number 0 must be an integer. Products of int8 are summed in int32 and scaled by ``(0.5/127) (2/255) / (2/255)``,
+which is an integer multiplication and a shift. An ``x`` of 3, which calibration did not have, becomes 127 as 2 does.
 
 **What it does not do.** It does not train, nor measure accuracy (``evaluation`` does), and knows no projects: ``jobs``
 makes it a step of a build. A file that is quantised already is refused.
