@@ -39,7 +39,11 @@ def quantize_file(request: EngineRequest) -> dict[str, str]:
     model = flatbuffer_utils.read_model(str(request.source))
     _prepare(model)
     nodes = [node for graph in model.subgraphs for node in _nodes(model, graph)]
-    recipe = _recipe(request, request.kept(nodes))
+    supported = [each.value for each in algorithm_manager.get_supported_ops(_Algorithm.MIN_MAX_UNIFORM_QUANT)]
+    reasons = request.reasons(nodes, supported, "ai-edge-quantizer")
+    main = model.subgraphs[0]
+    outputs = [main.tensors[index].name.decode() for index in main.outputs]
+    recipe = _recipe(request, [*request.kept(nodes), *(("OUTPUT", (name,)) for name in outputs if name in reasons)])
     content = bytes(flatbuffer_utils.convert_object_to_bytearray(model))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the library divides by zero where a channel is zero
@@ -48,8 +52,7 @@ def quantize_file(request: EngineRequest) -> dict[str, str]:
     # Written again: the library puts large constants behind the flatbuffer, where TensorFlow Lite Micro reads none.
     plain = flatbuffer_utils.read_model_from_bytearray(bytearray(result or b""))
     write_atomic(request.out, bytes(flatbuffer_utils.convert_object_to_bytearray(plain)))
-    supported = [each.value for each in algorithm_manager.get_supported_ops(_Algorithm.MIN_MAX_UNIFORM_QUANT)]
-    return request.reasons(nodes, supported, "ai-edge-quantizer")
+    return reasons
 
 
 def _prepare(model: Any) -> None:
@@ -85,7 +88,10 @@ def _nodes(model: Any, graph: Any) -> Iterator[Node]:
 
 
 def _recipe(request: EngineRequest, kept: Sequence[Node]) -> Any:
-    """Return what the library does with each operator; a later entry has precedence where it applies."""
+    """Return what the library does with each operator, and that it leaves ``kept`` in float32.
+
+    A later entry has precedence where it applies. Inputs and outputs of the network are operators of the library.
+    """
     keys, algorithm = request.keys, request.method(methods())
     recipe = recipe_manager.RecipeManager()
     bits = 16 if keys.activations == "int16" else 8
@@ -101,7 +107,8 @@ def _recipe(request: EngineRequest, kept: Sequence[Node]) -> Any:
     ends = [("", kind) for kind in ("INPUT", "OUTPUT")] if keys.io_type == "float32" else []
     for name, kind in (*ends, *((names[0], kind) for kind, names in kept)):
         if kind in qtyping.TFLOperationName.__members__:
-            scope, operator = f"(){{2}}{re.escape(name)}", qtyping.TFLOperationName(kind)
+            scope = f"(){{2}}(^|;){re.escape(name)}(;|$)" if name else "(){2}"
+            operator = qtyping.TFLOperationName(kind)
             recipe.add_quantization_config(scope, operator, None, _Algorithm.NO_QUANTIZE)
     return recipe
 
