@@ -79,7 +79,11 @@ def _variables(defaults: dict[str, Any]) -> str:
     missing = sorted(name for name in defaults if name not in meanings)
     if missing:
         raise ValueError(f"mlfbuild/scons/__init__.py: the docstring does not describe {', '.join(missing)}")
-    rows = [[code(name), _default(defaults, name), prose(text)] for name, text in meanings.items()]
+    lines = [name for name in meanings if name.endswith("COMSTR")]
+    rows = [[code(name), _default(defaults, name), prose(text)] for name, text in meanings.items() if name not in lines]
+    rows.append(
+        [", ".join(map(code, lines)), _default(defaults, lines[0]) + " and so on", "The line that each step prints."]
+    )
     return table(["variable", "default", "meaning"], rows)
 
 
