@@ -14,20 +14,21 @@ from pathlib import Path
 
 from mlfbuild import archive
 from mlfbuild.compilers import EXTERNAL_COMPILERS, HOOK, compiler_called, why_no_hook
-from mlfbuild.core import LFS_HINT, Mistake, MlfError, ProjectFileError, is_lfs_pointer, recognised
+from mlfbuild.core import LFS_HINT, Diagnostic, Mistake, MlfError, ProjectFileError, is_lfs_pointer, recognised
 from mlfbuild.datasets import data_files, data_problems
 from mlfbuild.jobs.inputs import input_problems
-from mlfbuild.project import KeyPath, Project
+from mlfbuild.project import Changes, KeyPath, Project
 from mlfbuild.quantization import quantize_problems
 from mlfbuild.targets import cpu_of_toolchain
 
 
-def load(path: Path, *, vectors: bool = True) -> Project:
+def load(path: Path, *, vectors: bool = True, changes: Changes | None = None) -> Project:
     """Read and check the project file ``path``; raises ``ProjectFileError`` with every mistake at once.
 
-    Without ``vectors``, the files of vectors may be missing.
+    Without ``vectors``, the files of vectors may be missing. ``changes`` are values that replace those of the file, and
+    those of goals; with an empty mapping, it is read as it is.
     """
-    project = read_project(path, vectors=vectors)
+    project = read_project(path, vectors=vectors, changes=changes)
     # All at once, because a user with ten mistakes should not need ten runs.
     problems = project.problems(project_mistakes(project, vectors=vectors))
     if problems:
@@ -35,15 +36,26 @@ def load(path: Path, *, vectors: bool = True) -> Project:
     return project
 
 
-def read_project(path: Path, *, vectors: bool = True) -> Project:
+def read_project(path: Path, *, vectors: bool = True, changes: Changes | None = None) -> Project:
     """Read the project file ``path``; raises ``ProjectFileError`` with its mistakes and the missing files it names.
 
     If the file itself has no mistakes, the files that it names are not checked: ``project_mistakes`` does that.
+    ``changes`` are those of ``load``. Raises as ``goal_changes``.
     """
     from mlfbuild.project import load_project  # reads keys with pydantic: `mlfbuild compile` has no project
 
     files = partial(_missing_files, vectors=vectors)
-    return load_project(path, lambda entries: (*files(entries), *_missing_data(entries), *_missing_toolchains(entries)))
+
+    def beside(entries: Project) -> Iterator[tuple[KeyPath, Mistake]]:
+        for find in (files, _missing_data, _missing_toolchains):
+            yield from find(entries)
+
+    project = load_project(path, beside, changes)
+    if changes is None and any(model.goal for model in project.models.values()):
+        from mlfbuild.jobs.explored import goal_changes  # few projects have goals
+
+        return load_project(path, beside, goal_changes(project))
+    return project
 
 
 def project_mistakes(project: Project, *, vectors: bool = True) -> Iterator[tuple[KeyPath, Mistake]]:
@@ -62,6 +74,7 @@ def project_mistakes(project: Project, *, vectors: bool = True) -> Iterator[tupl
         _quantize_problems,
         _data_problems,
         _option_problems,
+        _explore_problems,
     )
     # Checks that open archives are last: they are slow, and the others explain why an archive cannot be opened.
     for find in (*own, _hook_problems, _sharing_problems):
@@ -191,6 +204,27 @@ def _option_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
     for model in project.models.values():
         for key, mistake in compiler_called(model.compiler).check_options(model.options):
             yield ("models", model.name, "options", key), mistake
+
+
+def _explore_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
+    """Yield the explored values that the model cannot have, each tried by itself."""
+    for model in project.models.values():
+        if model.explore:
+            from mlfbuild.jobs.explored import changes_of  # few projects have explorations
+            from mlfbuild.project import load_project
+        for key, values in model.explore.items():
+            for index, value in enumerate(values):
+                try:
+                    changed = load_project(project.path, changes=changes_of(model.name, {key: value}))
+                    found = (mistake for way, mistake in _option_problems(changed) if way[1] == model.name)
+                    mistake = next(found, None)
+                except ProjectFileError as error:
+                    first = error.problems[0]
+                    # Not its place, which is where the other value would be.
+                    reason = first.reason if isinstance(first, Diagnostic) else first
+                    mistake = Mistake("value-not-possible", reason=reason)
+                if mistake is not None:
+                    yield ("models", model.name, "explore", key, index), mistake
 
 
 def _hook_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:

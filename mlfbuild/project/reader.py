@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -24,13 +24,18 @@ _Entry = TypeVar("_Entry", TargetSpec, ModelSpec, FirmwareSpec)
 
 Found = Iterable[tuple[KeyPath, Mistake]]
 """Mistakes at keys of a project file."""
+Changes = Mapping[KeyPath, object]
+"""Values of a project file by the way to them; ``None`` removes a key."""
 
 
-def load_project(path: Path, beside: Callable[[Project], Found] | None = None) -> Project:
+def load_project(
+    path: Path, beside: Callable[[Project], Found] | None = None, changes: Changes | None = None
+) -> Project:
     """Read and check the project file at ``path``; files that it names are not read.
 
     ``beside`` looks for further mistakes of each target, model and firmware alone, such as missing files. If the file
-    has mistakes, it gets a project of the entries that have none, so that one run reports all mistakes.
+    has mistakes, it gets a project of the entries that have none, so that one run reports all mistakes. ``changes`` are
+    values that replace those of the file.
 
     Raises ``ProjectFileError`` with every mistake in it, in file order.
     """
@@ -54,6 +59,8 @@ def load_project(path: Path, beside: Callable[[Project], Found] | None = None) -
         document.report((INCLUDE,), "workspace-not-project", reason, hint, at_key=True)
         raise ProjectFileError(in_file_order(path, document.problems))
     watched = write_in_full(document, path.parent)
+    for place, value in (changes or {}).items():
+        document.change(place, value)
     complete_targets(document, path.parent)
     project = validate(document, path.parent, Project)
     check_references(document)

@@ -81,6 +81,8 @@ OF_MODELS: Mapping[str, Any] = {
     "targets": ["other"],
     "vectors": "net.npz",
     "evaluate": {"data": "net.npz", "metric": "mse", "at-most": 1},
+    "explore": {"optimize": ["Os"]},
+    "goal": "size",
     "placement": {"params": ".fast"},
     "budget": {"flash": "3 KiB"},
     "license": "MIT",
@@ -95,7 +97,7 @@ OF_FIRMWARE: Mapping[str, Any] = {
     "models": [],
     "targets": ["other"],
 }
-READ_BY = {"license": "usecases/sbom.py"}
+READ_BY = {"license": "usecases/sbom.py", "explore": "usecases/explore/space.py"}
 """The modules that read keys which are in no job."""
 
 
