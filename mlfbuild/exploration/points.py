@@ -116,7 +116,9 @@ def figure_text(name: str, value: float | None) -> str:
         return "-"
     if name == ACCURACY:
         return f"{value:.4g}"
-    return f"{value / 10**6:,.3f} ms" if name.startswith("latency") else f"{value:,.0f}"
+    if name != "latency":
+        return f"{value:,.0f}"
+    return f"{value / 10**6:,.3f} ms" if value >= 10**6 else f"{value / 10**3:,.3f} us"
 
 
 def figure_title(name: str, metric: str) -> str:

@@ -55,7 +55,7 @@ function plot() {
 
   for (const select of [across, down]) select.addEventListener("change", draw);
   for (const { link } of points) {
-    for (const event of ["focus", "mouseenter"]) link.addEventListener(event, () => say("chosen", link.getAttribute("aria-label")));
+    for (const event of ["focus", "mouseenter"]) link.addEventListener(event, () => say("about", link.getAttribute("aria-label")));
   }
   svg.addEventListener("keydown", lead);
   across.closest("p").hidden = false;
