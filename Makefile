@@ -109,5 +109,5 @@ release: ## prepare a release, such as make release VERSION=1.2.3: build, check 
 	$(BIN)/python scripts/release.py '$(VERSION)' '$(CHECKS)'
 
 clean: ## remove build results, but not .venv
-	rm -rf build dist examples/*/build examples/*/.sconsign.dblite
+	rm -rf build dist examples/*/build examples/*/quantized/build examples/*/.sconsign.dblite
 	find . -name .venv -prune -o \( -name __pycache__ -o -name '.*_cache' \) -print0 | xargs -0 rm -rf

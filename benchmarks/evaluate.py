@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from whole_process import Run, measure, mlfbuild
+from whole_process import mlfbuild
 
 from mlfbuild.core import find_tool
 from mlfbuild.verify.host import load
@@ -28,6 +28,13 @@ SHARED = Path(os.environ.get("MLFBUILD_SHARED", REPOSITORY.parent / "shared"))
 SHARE, GROWTH = 0.7, 8.0
 """The least part of the rate of the C loop, and the most MiB by which the memory may differ."""
 FEW = 1000
+# In a small process: Linux counts the memory of the one that forks as that of its child. The largest of all processes.
+MEASURE = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(used.ru_utime + used.ru_stime, used.ru_maxrss)
+"""
 LOOP = """
 #include <stdio.h>
 #include <time.h>
@@ -62,10 +69,12 @@ def loop_seconds(tree: Path, folder: Path, cases: int, size: int, result: int) -
     return float(subprocess.run([program], check=True, capture_output=True, text=True).stdout)
 
 
-def evaluate(folder: Path, inputs: np.ndarray, labels: np.ndarray) -> Run:
-    """Return the time and memory of `mlfbuild evaluate` with these cases."""
+def evaluate(folder: Path, inputs: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
+    """Return the seconds of CPU and the peak memory in MiB of `mlfbuild evaluate` with these cases."""
     np.savez(folder / "test.npz", in0=inputs, labels=labels)
-    return measure([mlfbuild(), "-f", str(folder / "mlfbuild.yml"), "evaluate", "-q"])
+    command = [sys.executable, "-c", MEASURE, mlfbuild(), "-f", str(folder / "mlfbuild.yml"), "evaluate", "-q"]
+    seconds, kibibytes = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    return float(seconds), int(kibibytes) / 1024
 
 
 def line(model: Path, cases: int, runs: int) -> tuple[str, bool]:
@@ -83,13 +92,13 @@ def line(model: Path, cases: int, runs: int) -> tuple[str, bool]:
         real = random.uniform(low, high, (cases, *(tensor.shape or ()))).astype(np.float32)
         labels = random.integers(0, output.size, cases)
         evaluate(folder, real[:FEW], labels[:FEW])  # compiles
-        few = min((evaluate(folder, real[:FEW], labels[:FEW]) for _ in range(runs)), key=lambda run: run.cpu_seconds)
-        many = min((evaluate(folder, real, labels) for _ in range(runs)), key=lambda run: run.cpu_seconds)
+        few, small = min(evaluate(folder, real[:FEW], labels[:FEW]) for _ in range(runs))
+        many, large = min(evaluate(folder, real, labels) for _ in range(runs))
         (tree,) = folder.glob("build/mlf/*/net")
         bare = min(loop_seconds(tree, folder, cases, tensor.size, output.size) for _ in range(runs)) / cases
-    own = (many.cpu_seconds - few.cpu_seconds) / (cases - FEW)
-    part, growth = bare / own, many.mebibytes - few.mebibytes
-    memory = f"{few.mebibytes:8.1f} {many.mebibytes:8.1f}"
+    own = (many - few) / (cases - FEW)
+    part, growth = bare / own, large - small
+    memory = f"{small:8.1f} {large:8.1f}"
     row = f"{model.stem:20} {1 / bare:12,.0f} {1 / own:12,.0f} {part:7.0%} {memory}"
     return row, part >= SHARE and growth <= GROWTH
 

@@ -7,6 +7,7 @@ review shows what a change of a table comes to.
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import sys
 import textwrap
@@ -134,6 +135,17 @@ def write_schema() -> None:
     _SCHEMA.write_text(json.dumps(json_schema(), indent=2) + "\n", encoding="utf-8")
 
 
+def write_methods() -> None:
+    """Write the methods of the engines that quantise; without engines, the table stays."""
+    with contextlib.suppress(ImportError):
+        from mlfbuild.quantization import with_ai_edge, with_onnxruntime
+        from mlfbuild.quantization.engines import ONNX, TFLITE
+
+        table = {ONNX: [*with_onnxruntime.methods()], TFLITE: [*with_ai_edge.methods()]}
+        path = ROOT / "mlfbuild/quantization/methods.json"
+        path.write_text(json.dumps(table, indent=2) + "\n", encoding="utf-8")
+
+
 def write_documentation() -> None:
     """Write the pages of ``docs/reference``, and the lists in other pages."""
     sys.path.insert(0, str(ROOT / "docs/_ext"))
@@ -191,6 +203,7 @@ def main() -> None:
     write_onnx_operators()
     write_faces()
     write_toolchains()
+    write_methods()
     write_schema()
     write_documentation()
     write_plots()

@@ -8,7 +8,8 @@ A quarter of them, drawn at random and stratified by digit, is not used for trai
 images. (The same 13 people wrote both parts; digits of other people would be harder.)
 
 Writes ``models/digits.tflite``, ``tests/digits.npz`` (the vectors for `verify`) and ``src/test_split.[ch]`` (the images
-held back, with the answers of TensorFlow Lite Micro beside the true ones). The same seed on the same machine gives the
+held back, with the answers of TensorFlow Lite Micro beside the true ones). ``quantized`` gets the same network in
+float32, images of the training for its calibration, and those held back. The same seed on the same machine gives the
 same bytes; another BLAS may round differently while training.
 """
 
@@ -27,13 +28,14 @@ sys.path.insert(0, str(HERE.parent))
 from training.judge import tflite_micro
 from training.layers import Array, Conv, Dense, DepthwiseConv, MaxPool
 from training.network import Labels, Network, train
-from training.quantize import Range, int8_model
+from training.quantize import Range, float_model, int8_model
 
 from mlfbuild.datasets import write_tflite
 
 SEED = 2026
 TEST_IMAGES = 450
 VECTORS = 24
+CALIBRATION = 200
 PIXELS = Range(1 / 8, -128)  # pixels are integers from 0 to 16, which these steps represent exactly
 MINIMUM_ACCURACY = 0.97
 
@@ -112,7 +114,9 @@ def main() -> None:
         f"float32  training {network.accuracy(seen, labels):.2%}  test {network.accuracy(held_back, test_labels):.2%}"
     )
 
-    model = write_tflite(int8_model(network, seen, PIXELS, description="digits", names=("image", "probabilities")))
+    names = ("image", "probabilities")
+    twin = write_tflite(float_model(network, seen, description="digits", names=names))
+    model = write_tflite(int8_model(network, seen, PIXELS, description="digits", names=names))
     inputs = PIXELS.quantize(held_back)[:, np.newaxis]
     outputs = tflite_micro(model, inputs)
     answers = outputs.reshape(TEST_IMAGES, 10).argmax(axis=1)
@@ -121,6 +125,9 @@ def main() -> None:
     if accuracy < MINIMUM_ACCURACY:
         sys.exit(f"less than {MINIMUM_ACCURACY:.0%}: nothing written")
 
+    (HERE / "quantized/models/digits.tflite").write_bytes(twin)
+    np.savez_compressed(HERE / "quantized/data/calibration.npz", in0=seen[:CALIBRATION])
+    np.savez_compressed(HERE / "quantized/data/test.npz", in0=held_back, labels=test_labels)
     (HERE / "models/digits.tflite").write_bytes(model)
     write_vectors(HERE / "tests/digits.npz", inputs, outputs)
     write_test_split(HERE / "src", held_back, test_labels, answers)

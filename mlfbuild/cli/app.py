@@ -112,7 +112,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
 """Modules with several verbs; every other verb is in the module of its name."""
 _HELP = {name: text for verbs in SECTIONS.values() for name, text in verbs.items()}
 _ARCHIVE = next(tuple(verbs) for title, verbs in SECTIONS.items() if title.startswith("Archives"))
-OF_WORKSPACES = {"build", "check", "fetch", "lock", "profile", "report", "verify", "why"}
+OF_WORKSPACES = {"build", "check", "evaluate", "fetch", "lock", "profile", "report", "verify", "why"}
 """The verbs that run for each project of a workspace; for others, one of its projects is named with -f."""
 _OTHER_TOOLS = {
     "test": "verify",
@@ -128,6 +128,7 @@ _OTHER_TOOLS = {
     "lint": "check",
     "diff": "compare",
     "benchmark": "profile",
+    "accuracy": "evaluate",
     "bench": "profile",
     "insert": "add",
     "upgrade": "update",

@@ -59,7 +59,7 @@ def validate(options: SharedOptions, archive: Path, strict: bool) -> None:
 
     ARCHIVE may be a .tflite or .onnx file: what it compiles to is checked.
 
-    Each finding has a code, which docs/archive-commands.md explains. The exit status is 1 if there is an error, and 5
+    Each finding has a code, whose meaning never changes. The exit status is 1 if there is an error, and 5
     if ARCHIVE cannot be read. With -q, print nothing about a valid archive.
     """
     from mlfbuild.usecases import validate_archive

@@ -13,9 +13,9 @@ from mlfbuild.cli.output.printing import show, show_json
 def why(options: SharedOptions, names: tuple[str, ...]) -> None:
     """Say why models and images were built, and what the next build makes.
 
-    For each archive and verification of a MODEL and each image of a FIRMWARE, by default all of them: which inputs
-    changed since it was made, where it was made or which cache it is from, and which change made that build necessary.
-    Nothing is built.
+    For each archive, verification and evaluation of a MODEL and each image of a FIRMWARE, by default all of them: which
+    inputs changed since it was made, where it was made or which cache it is from, and which change made that build
+    necessary. Nothing is built.
     """
     from mlfbuild.jobs import load
     from mlfbuild.usecases import explanation_lines, explanations

@@ -39,7 +39,7 @@ class AudioReader:
             rows = self._samples // self._settings.width
             self._early = -(-self._settings.window // self._settings.hop) - 1
             self._samples = (rows + self._early) * self._settings.hop
-            content = front_end(self._settings)
+            content = front_end(self._settings, f"{keys.source}: features")
             self._graph = parse_model(content, "frontend", Path("frontend.tflite"))
 
     def _front_end(self) -> FrontEnd:

@@ -84,13 +84,13 @@ class FrontEnd:
         return _STEPS[self.features][1]
 
 
-def front_end(settings: FrontEnd) -> bytes:
+def front_end(settings: FrontEnd, place: object = "front end") -> bytes:
     """Return the .tflite file of a front end: ``hop`` samples of int16 to a row of ``width`` features of int8.
 
-    It has no trained weights, and keeps a state: reset it where a recording begins. Raises ``UsageError`` for settings
-    that no front end has.
+    It has no trained weights, and keeps a state: reset it where a recording begins. Raises ``UsageError`` at ``place``
+    for settings that no front end has.
     """
-    _check(settings)
+    _check(settings, place)
     first, end, bank = filter_bank(settings)
     names = ("bank/lower", "bank/upper", "bank/starts", "bank/weight_starts", "bank/widths")
     constants = {"window": _hann(settings.window), **dict(zip(names, bank, strict=True)), "gains": _gains(settings)}
@@ -102,7 +102,7 @@ def front_end(settings: FrontEnd) -> bytes:
     return write_tflite(NetworkFile("front end", tensors, operators, "samples", "features"))
 
 
-def _check(settings: FrontEnd) -> None:
+def _check(settings: FrontEnd, place: object) -> None:
     reason = ""
     if not 0 < settings.hop <= settings.window <= 1 << 15:
         reason = "the hop must be at most as long as the window, and the window at most 32,768 samples"
@@ -112,7 +112,7 @@ def _check(settings: FrontEnd) -> None:
         reason = f"{settings.bands} bands are too narrow for a window of {settings.window} samples"
     if reason:
         hint = "use a longer window, a shorter hop, or a network with fewer features"
-        raise UsageError("front-end-unfit", place=settings.features, reason=reason, hint=hint)
+        raise UsageError("front-end-unfit", place=place, reason=reason, hint=hint)
 
 
 def _hann(window: int) -> Integers:

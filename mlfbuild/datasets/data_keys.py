@@ -8,13 +8,19 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from mlfbuild.core import Mistake, listed
-from mlfbuild.core.keys import NOT_EMPTY, Convert, Duration, Frequency, Keys, ProjectPath, TextOr, one_of
+from mlfbuild.core.keys import NOT_EMPTY, Convert, Duration, Frequency, Keys, ProjectPath, Rule, TextOr, one_of
 
 _NUMBERS = {"anyOf": [{"type": "number"}, {"type": "array", "items": {"type": "number"}, "minItems": 1}]}
 
 
 def _as_list(value: Any) -> Any:
     return [value] if isinstance(value, (int, float)) else value
+
+
+def _two(value: tuple[int, ...]) -> Mistake | None:
+    if len(value) == 2 and min(value) > 0:
+        return None
+    return Mistake("data-resize", reason="is not a height and a width in pixels", hint="write them like [96, 96]")
 
 
 PerChannel = Annotated[tuple[float, ...], Convert(_as_list, _NUMBERS, before=True)]
@@ -30,10 +36,10 @@ class DataKeys(Keys):
 
     source: ProjectPath
     """A .npz file with in0 or in_<name>, and labels or out0; a folder of images or .wav files, with a folder for each
-    class or without labels; or a function that yields cases: data/test.npz, data/words, tools/cases:test"""
+    class; or a function that yields cases: data/test.npz, data/words, tools/cases:test"""
     files: Annotated[tuple[ProjectPath, ...], NOT_EMPTY] = ()
     """Files and folders that the function reads, beside its own module; a change of them is a change of the data."""
-    resize: tuple[int, int] | None = None
+    resize: Annotated[tuple[int, ...], Rule(_two, {"minItems": 2, "maxItems": 2})] = ()
     """Height and width that images are resized to, bilinear, without a crop: [96, 96]. Default: they must fit."""
     mean: PerChannel = ()
     """What is subtracted from pixels of 0 to 255, samples of -1 to 1, or features: 127.5, or one per channel."""

@@ -33,7 +33,7 @@ class ImageReader:
             raise UsageError("data-no-image", place=keys.source, reason=reason, hint="write a function or a .npz file")
         height, width, channels = sizes
         self._mode, self._size = _MODES[channels], (height, width)
-        if keys.resize is not None and tuple(keys.resize) != self._size:
+        if keys.resize and keys.resize != self._size:
             reason = f"images of {list(keys.resize)} do not fit an input of shape {list(self._shape)}"
             hint = f"write resize: [{height}, {width}]"
             raise UsageError("data-resize", place=f"{keys.source}: resize", reason=reason, hint=hint)
@@ -56,7 +56,7 @@ class ImageReader:
             raise InputFileError("not-an-image", place=path, reason=reason, hint="replace the file") from None
         height, width = self._size
         if (image.height, image.width) != self._size:
-            if self._keys.resize is None:
+            if not self._keys.resize:
                 reason = f"the image has {image.height} x {image.width} pixels, but the input {height} x {width}"
                 hint = f"add resize: [{height}, {width}]"
                 raise InputFileError("data-image-size", place=path, reason=reason, hint=hint)

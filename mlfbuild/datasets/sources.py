@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import InputFileError, UsageError, file_sha256, open_binary, sha256
 from mlfbuild.datasets.data_keys import DataKeys, case_files, data_kind, data_problems
 from mlfbuild.datasets.functions import function_file
-from mlfbuild.library import TensorInfo
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a build with nothing to do lists the files, and importing numpy takes 0.1 s
     from mlfbuild.datasets.cases import Dataset
+    from mlfbuild.library import TensorInfo
 
 
 def open_data(keys: DataKeys, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo] = ()) -> Dataset:

@@ -160,7 +160,7 @@ class _Errors:
         _check_size(flat.shape[1], expected, self._cases)
         differences = flat - expected
         each = (np.square(differences) if self._metric == "mse" else np.abs(differences)).mean(axis=1)
-        self._worst.add(self._cases, each)
+        self._worst.add(self._cases, np.where(each == 0, -np.inf, each))
         self._sum += float(each.sum())
         self._cases += len(flat)
 
@@ -226,7 +226,7 @@ class _Overlap:
             own.add(label, found)
             losses.append(1 - own.mean("iou"))
             self._counts.merge(own)
-        self._worst.add(self._cases, np.array(losses))
+        self._worst.add(self._cases, np.where(np.array(losses) == 0, -np.inf, losses))
         self._cases += len(maps)
 
     def result(self) -> Evaluation:

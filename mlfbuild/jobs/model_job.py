@@ -83,6 +83,11 @@ class CompileJob:
         """Return ``named_settings`` as canonical JSON."""
         return json.dumps(self.named_settings(), sort_keys=True)
 
+    def all_settings(self) -> str:
+        """Return ``settings``, with those of the step that makes the source, if there is one."""
+        step = {} if self.quantize is None else {"quantize": self.quantize.settings()}
+        return json.dumps({**self.named_settings(), **step}, sort_keys=True)
+
     def named_settings(self) -> dict[str, Any]:
         """Return everything that determines the archive except the content of the model file and the generator.
 
@@ -116,7 +121,7 @@ class CompileJob:
     def tree_settings(self) -> str:
         """Return everything except the archive's content that determines how it is unpacked, as canonical JSON."""
         # The RAM does not change the tree, but it decides whether the tree may be made at all.
-        own = {"archive": self.settings(), "ram": self.ram_limit, "optimize": self.optimize}
+        own = {"archive": self.all_settings(), "ram": self.ram_limit, "optimize": self.optimize}
         return json.dumps({**own, **self._devices(), **self._frozen()})
 
     def unpack_settings(self) -> str:

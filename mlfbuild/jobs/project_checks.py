@@ -15,7 +15,7 @@ from pathlib import Path
 from mlfbuild import archive
 from mlfbuild.compilers import EXTERNAL_COMPILERS, HOOK, compiler_called, why_no_hook
 from mlfbuild.core import LFS_HINT, Diagnostic, Mistake, MlfError, ProjectFileError, is_lfs_pointer, recognised
-from mlfbuild.datasets import data_files, data_problems
+from mlfbuild.datasets import DataKeys, data_files, data_problems
 from mlfbuild.jobs.inputs import input_problems
 from mlfbuild.project import Changes, KeyPath, Project
 from mlfbuild.quantization import quantize_problems
@@ -66,16 +66,9 @@ def project_mistakes(project: Project, *, vectors: bool = True) -> Iterator[tupl
     """
     files = partial(_missing_files, vectors=vectors)
     own = (
-        files,
-        _missing_toolchains,
-        _missing_folders,
-        input_problems,
-        _toolchain_problems,
-        _quantize_problems,
-        _data_problems,
-        _option_problems,
-        _explore_problems,
-    )
+        files, _missing_data, _missing_toolchains, _missing_folders, input_problems, _toolchain_problems,
+        _data_problems, _quantize_problems, _option_problems, _explore_problems,
+    )  # fmt: skip
     # Checks that open archives are last: they are slow, and the others explain why an archive cannot be opened.
     for find in (*own, _hook_problems, _sharing_problems):
         yield from find(project)
@@ -120,11 +113,25 @@ def _missing_sources(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
 
 
 def _missing_data(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
-    for model in project.models.values():
-        for path in data_files(model.quantize.calibration) if model.quantize else ():
+    for place, data in _data_of(project):
+        for path in data_files(data):
             mistake = _why_unusable(path, is_model=False)
             if mistake is not None:
-                yield ("models", model.name, "quantize", "calibration"), mistake
+                yield place, mistake
+
+
+def _data_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
+    for place, data in _data_of(project):
+        for key, mistake in data_problems(data):
+            yield (*place, key), mistake
+
+
+def _data_of(project: Project) -> Iterator[tuple[KeyPath, DataKeys]]:
+    for model in project.models.values():
+        if model.quantize is not None:
+            yield ("models", model.name, "quantize", "calibration"), model.quantize.calibration
+        if model.evaluate is not None:
+            yield ("models", model.name, "evaluate", "data"), model.evaluate.data
 
 
 def _missing_toolchains(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
@@ -186,18 +193,6 @@ def _quantize_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
             if getattr(model, key):
                 reason = f"the engine quantises the network as it is in the file, and {key} changes it"
                 yield place, Mistake("quantize-with-choice", reason=reason, hint=f"remove {key}, or quantize")
-
-
-def _data_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
-    """Yield keys of data that have no effect; evaluations and calibrations look for the data themselves."""
-    for model in project.models.values():
-        data = {
-            ("evaluate", "data"): model.evaluate and model.evaluate.data,
-            ("quantize", "calibration"): model.quantize and model.quantize.calibration,
-        }
-        for path, keys in data.items():
-            for key, mistake in data_problems(keys) if keys else ():
-                yield ("models", model.name, *path, key), mistake
 
 
 def _option_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:

@@ -54,5 +54,5 @@ class QuantizeStep:
     def settings(self) -> dict[str, Any]:
         """Return everything that decides the file except the content of what it reads, without paths."""
         keys = {name: value for name, value in asdict(self.keys).items() if name != "calibration"}
-        data = {name: value for name, value in asdict(self.keys.calibration).items() if name != "source"}
+        data = {**asdict(self.keys.calibration), "source": Path(self.keys.calibration.source).name}
         return {**keys, "data": {name: str(value) for name, value in data.items()}, "dims": dict(self.dims)}

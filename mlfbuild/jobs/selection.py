@@ -65,7 +65,7 @@ def affected(
     models = {
         job.archive
         for job in _models(targets)
-        if _settings_changed(old, job.title, job.settings()) or _touched(read_files(job), changed)
+        if _settings_changed(old, job.title, job.all_settings()) or _touched(read_files(job), changed)
     }
     images = [job for job in firmware if _image_affected(job, models, changed, old)]
     return _selected(targets, firmware, images, models)
@@ -179,7 +179,7 @@ def _old_settings(project: Project, revision: str) -> dict[str, str]:
             old = load_project(path)
             jobs = target_jobs(old)
             images = firmware_jobs(old, jobs)
-            found = {job.title: job.settings() for job in _models(jobs)}
+            found = {job.title: job.all_settings() for job in _models(jobs)}
             return found | {job.title: _image_settings(job) for job in images}
     except MlfError:
         return {}

@@ -29,7 +29,6 @@ _EXPECTED = {
     "bool_type": "true or false",
     "dataclass_type": "a mapping",
     "dict_type": "a mapping",
-    "float_type": "a number",
     "int_type": "a whole number",
     "string_type": "text",
     "tuple_type": "a list",
@@ -101,7 +100,7 @@ def _add(document: Document, details: ErrorDetails, kind_of_file: type[Keys]) ->
         value = f": {FORMAT_VERSION}" if path == ("mlfbuild",) else ""
         document.report(path[:-1], "missing-key", f"missing key {in_quotes(key)}", f"add {key}{value}", at_key=True)
     elif kind == "unexpected_keyword_argument":
-        mistake = _unknown_key(str(path[-1]), _keys_at(path[:-1], kind_of_file), kind_of_file)
+        mistake = _unknown_key(path, _keys_at(path[:-1], kind_of_file), kind_of_file)
         document.add(path, mistake, at_key=True)
     elif kind == "too_short" and any(problem.path[: len(path)] == path for problem in document.problems):
         pass  # its entries were refused one by one
@@ -115,12 +114,15 @@ def _add(document: Document, details: ErrorDetails, kind_of_file: type[Keys]) ->
         document.add(path, _mistake(details))
 
 
-def _unknown_key(key: str, known: Sequence[str], kind: type[Keys]) -> Mistake:
-    """Return the mistake about ``key``, with the nearest of the ``known`` ones, its right place, or what is there."""
+def _unknown_key(path: KeyPath, known: Sequence[str], kind: type[Keys]) -> Mistake:
+    """Return the mistake about the last key of ``path``, with a near one of ``known``, its place, or what is there."""
+    key, section = str(path[-1]), [str(part) for part in path[-2:-1]]
     if set(_ALIASES.get(key, ())) & set(known):
         return Mistake("unknown-key", reason="unknown key", hint=f"write it as {_ALIASES[key][0]}")
     near = suggestion(key, known)
     elsewhere = [f"{place}.{key}" for place, keys in _places(kind) if key in keys.fields()]
+    # A deeper place in the same section is more likely than the same word in another one.
+    elsewhere.sort(key=lambda place: not {*section} & {*place.split(".")})
     hint = "" if near else f"write it as {elsewhere[0]}" if elsewhere else f"use one of {listed(known)}, or remove it"
     return Mistake("unknown-key", reason=f"unknown key{near}", hint=hint)
 

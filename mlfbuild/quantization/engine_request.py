@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,17 @@ class EngineRequest:
                     hint="correct the name",
                 )
         return [node for node in nodes if any(_means(word, node) for word in self.keys.keep_float)]
+
+    def method(self, offered: Mapping[str, Any]) -> Any:
+        """Return what the installed engine calls the method; raises ``UsageError`` if it does not have it."""
+        if self.keys.method not in offered:
+            raise UsageError(
+                "quantize-method",
+                place=f"{self.source}: method {self.keys.method}",
+                reason=f"the installed engine has {listed([*offered])}",
+                hint="choose one of them, or install another version",
+            )
+        return offered[self.keys.method]
 
     def reasons(self, nodes: Sequence[Node], supported: Collection[str], engine: str) -> dict[str, str]:
         """Return why each of ``nodes`` stays in float32 that does, by all of its names."""

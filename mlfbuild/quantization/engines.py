@@ -1,11 +1,12 @@
 """The engines that quantise, by the format of the file: their packages, and the methods that they offer.
 
-Project files are checked against the table below, because importing an engine takes half a second. ``make generate``
-writes the table from the engines that are installed there.
+Project files are checked against the table ``methods.json``, because importing an engine takes half a second. ``make
+generate`` writes it from the engines that are installed there.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,8 +17,8 @@ ONNX, TFLITE = "quantize-onnx", "quantize-tflite"
 _FORMATS = {".onnx": ONNX, ".tflite": TFLITE}
 
 METHODS: Mapping[str, tuple[str, ...]] = {
-    ONNX: ("minmax", "entropy", "percentile"),
-    TFLITE: ("minmax", "octav", "mse"),
+    engine: tuple(words)
+    for engine, words in json.loads(Path(__file__).with_name("methods.json").read_text(encoding="utf-8")).items()
 }
 """Engine -> its methods, the default first."""
 METHOD_WORDS = tuple(dict.fromkeys(word for methods in METHODS.values() for word in methods))

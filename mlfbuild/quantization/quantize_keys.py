@@ -51,9 +51,10 @@ def quantize_problems(source: Path, keys: QuantizeKeys) -> Iterator[tuple[str, M
         yield "", Mistake("quantize-format", reason=reason, hint="name such a file as source, or remove quantize")
     elif keys.method not in METHODS[engine]:
         yield "method", unknown("method", keys.method, METHODS[engine])
-    if keys.weights == "int4" and engine == ONNX:
-        reason = "layers of .onnx files with int4 weights are compiled to float32"
-        yield "weights", Mistake("quantize-int4", reason=reason, hint="write int8, or convert the network to .tflite")
+    if keys.weights == "int4" and (engine == ONNX or keys.activations == "int16"):
+        of = "of .onnx files" if engine == ONNX else "with int16 activations"
+        reason = f"no runtime has layers {of} with int4 weights on integers"
+        yield "weights", Mistake("quantize-int4", reason=reason, hint="write int8")
     if keys.io_type not in (keys.activations, "float32"):
         reason = f"inputs of {keys.io_type} do not fit activations of {keys.activations}"
         yield "io", Mistake("quantize-io", reason=reason, hint=f"write {keys.activations} or float32, or remove io")

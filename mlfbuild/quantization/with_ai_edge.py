@@ -17,14 +17,21 @@ from ai_edge_litert.tools import flatbuffer_utils
 from ai_edge_quantizer import algorithm_manager, calibrator, qtyping, quantizer, recipe_manager
 from ai_edge_quantizer.utils import qsv_utils
 
-from mlfbuild.core import UsageError, listed, write_atomic
+from mlfbuild.core import write_atomic
 from mlfbuild.quantization.engine_request import EngineRequest, Node
-from mlfbuild.quantization.engines import METHODS, TFLITE
-from mlfbuild.quantization.quantize_keys import MINMAX, QuantizeKeys
 
 _SIGNATURE = "serving_default"
 _EVERYTHING = qtyping.TFLOperationName.ALL_SUPPORTED
 _Algorithm = algorithm_manager.AlgorithmName
+_UNSUITED = {
+    "floatcasting",
+    "oscar",
+    "gptq",
+    "hadamardrotation",
+    "decomposedhadamardrotation",
+    "dequantizedweightrecovery",
+}
+"""Algorithms that add operators in float32, leave weights in it, or expect weights that were quantised before."""
 
 
 def quantize_file(request: EngineRequest) -> dict[str, str]:
@@ -32,15 +39,20 @@ def quantize_file(request: EngineRequest) -> dict[str, str]:
     model = flatbuffer_utils.read_model(str(request.source))
     _prepare(model)
     nodes = [node for graph in model.subgraphs for node in _nodes(model, graph)]
-    recipe = _recipe(request.keys, request.kept(nodes))
+    supported = [each.value for each in algorithm_manager.get_supported_ops(_Algorithm.MIN_MAX_UNIFORM_QUANT)]
+    reasons = request.reasons(nodes, supported, "ai-edge-quantizer")
+    main = model.subgraphs[0]
+    outputs = [main.tensors[index].name.decode() for index in main.outputs]
+    recipe = _recipe(request, [*request.kept(nodes), *(("OUTPUT", (name,)) for name in outputs if name in reasons)])
     content = bytes(flatbuffer_utils.convert_object_to_bytearray(model))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the library divides by zero where a channel is zero
         made = quantizer.Quantizer(content, recipe.get_quantization_recipe())
         result = made.quantize(_ranges(content, recipe, request), enable_progress_report=False).quantized_model
-    write_atomic(request.out, bytes(result or b""))
-    supported = [each.value for each in algorithm_manager.get_supported_ops(_Algorithm.MIN_MAX_UNIFORM_QUANT)]
-    return request.reasons(nodes, supported, "ai-edge-quantizer")
+    # Written again: the library puts large constants behind the flatbuffer, where TensorFlow Lite Micro reads none.
+    plain = flatbuffer_utils.read_model_from_bytearray(bytearray(result or b""))
+    write_atomic(request.out, bytes(flatbuffer_utils.convert_object_to_bytearray(plain)))
+    return reasons
 
 
 def _prepare(model: Any) -> None:
@@ -75,44 +87,38 @@ def _nodes(model: Any, graph: Any) -> Iterator[Node]:
         yield flatbuffer_utils.opcode_to_name(model, node.opcodeIndex) or "", names
 
 
-def _recipe(keys: QuantizeKeys, kept: Sequence[Node]) -> Any:
-    """Return what the library does with each operator; a later entry has precedence where it applies."""
+def _recipe(request: EngineRequest, kept: Sequence[Node]) -> Any:
+    """Return what the library does with each operator, and that it leaves ``kept`` in float32.
+
+    A later entry has precedence where it applies. Inputs and outputs of the network are operators of the library.
+    """
+    keys, algorithm = request.keys, request.method(methods())
     recipe = recipe_manager.RecipeManager()
     bits = 16 if keys.activations == "int16" else 8
-    channels, whole = qtyping.QuantGranularity.CHANNELWISE, qtyping.QuantGranularity.TENSORWISE
-    weights, granularity = 4 if keys.weights == "int4" else 8, channels if keys.per_channel else whole
-    # Entries differ in their scope, because one of the same scope would replace the other. What the method or four bits
-    # do not apply to keeps the first.
+    weights = 4 if keys.weights == "int4" else 8
+    granularity = qtyping.QuantGranularity.CHANNELWISE if keys.per_channel else qtyping.QuantGranularity.TENSORWISE
+    # Both scopes mean everything, but differ: otherwise the second would replace the first, which is for operators that
+    # have neither the method nor four bits.
     recipe.add_static_config("", _EVERYTHING, bits, 8, granularity)
-    recipe.add_static_config("()", _EVERYTHING, bits, weights, granularity, _algorithm(keys.method))
-    # One scale for the weights: TensorFlow Lite Micro has no others here, and the archives' numbers are its own.
-    for scope, width, algorithm in (("(){1}", 8, MINMAX), ("(){2}", weights, keys.method)):
-        dense = qtyping.TFLOperationName.FULLY_CONNECTED
-        recipe.add_static_config(scope, dense, bits, width, whole, _algorithm(algorithm))
+    recipe.add_static_config("()", _EVERYTHING, bits, weights, granularity, algorithm)
+    if weights == 4:  # TensorFlow Lite Micro runs dense layers of four bits with one scale only
+        whole, dense = qtyping.QuantGranularity.TENSORWISE, qtyping.TFLOperationName.FULLY_CONNECTED
+        recipe.add_static_config("(){1}", dense, bits, weights, whole, algorithm)
     ends = [("", kind) for kind in ("INPUT", "OUTPUT")] if keys.io_type == "float32" else []
     for name, kind in (*ends, *((names[0], kind) for kind, names in kept)):
         if kind in qtyping.TFLOperationName.__members__:
-            scope, operator = f"(){{3}}{re.escape(name)}", qtyping.TFLOperationName(kind)
+            scope = f"(){{2}}(^|;){re.escape(name)}(;|$)" if name else "(){2}"
+            operator = qtyping.TFLOperationName(kind)
             recipe.add_quantization_config(scope, operator, None, _Algorithm.NO_QUANTIZE)
     return recipe
 
 
-def _algorithm(method: str) -> Any:
-    """Return the library's name of ``method``; raises ``UsageError`` if the installed version lacks it."""
-    offered = {_word(each.value): each for each in _Algorithm}
-    if method not in offered:
-        known = [word for word in METHODS[TFLITE] if word in offered]
-        raise UsageError(
-            "quantize-method",
-            place=f"method {method}",
-            reason=f"the installed ai-edge-quantizer has {listed(known)}",
-            hint="choose one of them, or install another version",
-        )
-    return offered[method]
-
-
-def _word(name: str) -> str:
-    return name.lower().removesuffix("_uniform_quantize").replace("_", "")
+def methods() -> dict[str, Any]:
+    """Return the library's algorithms for integers by the words of project files."""
+    dense = qtyping.TFLOperationName.FULLY_CONNECTED
+    known = [each for each in _Algorithm if algorithm_manager.is_op_registered(each, dense)]
+    words = {each.value.lower().removesuffix("_uniform_quantize").replace("_", ""): each for each in known}
+    return {word: each for word, each in words.items() if word not in _UNSUITED}
 
 
 def _ranges(content: bytes, recipe: Any, request: EngineRequest) -> Any:

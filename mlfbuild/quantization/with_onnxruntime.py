@@ -15,9 +15,8 @@ from onnxruntime.quantization import CalibrationDataReader, CalibrationMethod, Q
 from onnxruntime.quantization.registry import QDQRegistry, QLinearOpsRegistry
 from onnxruntime.quantization.shape_inference import quant_pre_process
 
-from mlfbuild.core import UsageError, listed, write_atomic
+from mlfbuild.core import write_atomic
 from mlfbuild.quantization.engine_request import EngineRequest
-from mlfbuild.quantization.engines import METHODS, ONNX
 
 _QUANTIZE, _DEQUANTIZE = "QuantizeLinear", "DequantizeLinear"
 _STRIDE = 16
@@ -42,7 +41,7 @@ def quantize_file(request: EngineRequest) -> dict[str, str]:
         activation_type=QuantType.QInt16 if wide else QuantType.QInt8,
         weight_type=QuantType.QInt8,
         nodes_to_exclude=[names[0] for _, names in kept],
-        calibrate_method=_method(keys.method),
+        calibrate_method=request.method(methods()),
         extra_options={
             "ForceQuantizeNoInputCheck": True,  # also a pool at the input
             "ActivationSymmetric": wide,
@@ -65,18 +64,10 @@ def _with_node_names(model: Any) -> Any:
     return model
 
 
-def _method(word: str) -> Any:
-    """Return the library's ``word``; raises ``UsageError`` if the installed version lacks it."""
-    offered = {each.name.lower(): each for each in CalibrationMethod}
-    if word not in offered:
-        known = [each for each in METHODS[ONNX] if each in offered]
-        raise UsageError(
-            "quantize-method",
-            place=f"method {word}",
-            reason=f"the installed onnxruntime has {listed(known)}",
-            hint="choose one of them, or install another version",
-        )
-    return offered[word]
+def methods() -> dict[str, Any]:
+    """Return the library's methods by the words of project files."""
+    # This one is for weights in float8.
+    return {each.name.lower(): each for each in CalibrationMethod if each is not CalibrationMethod.Distribution}
 
 
 def _stride(cases: int) -> int:

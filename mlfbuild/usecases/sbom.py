@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from mlfbuild import __version__
 from mlfbuild.archive import open_archive_with_id, source_date
 from mlfbuild.core import CheckFailedError, Mistake, UsageError, counted, quoted, read_bytes, sha256
-from mlfbuild.jobs import CompileJob, is_current, pinned, target_jobs
+from mlfbuild.jobs import CompileJob, QuantizeStep, hash_of, is_current, pinned, quantize_action, target_jobs
 from mlfbuild.library import Library, exporter_version
 from mlfbuild.native import SourceFiles
 from mlfbuild.project import Project
@@ -51,7 +52,8 @@ def bill_of_materials(
     bill = sbom.Bill(product, source_date())
     tool = bill.add(sbom.mlfbuild_tool(__version__))
     chosen = dict.fromkeys(job.model for target in jobs for job in target.models)
-    found = {model: _add_model(bill, project, model) for model in chosen}
+    steps = {job.model: job.quantize for target in jobs for job in target.models}
+    found = {model: _add_model(bill, project, model, steps[model]) for model in chosen}
     for target in jobs:
         codes = [code for job in target.models if (code := _add_code(bill, job, found[job.model], tool)) is not None]
         sbom.add_dependencies(bill, project, target, codes)
@@ -84,10 +86,14 @@ def check_complete(bom: sbom.Bom) -> None:
 # Models --------------------------------------------------------------------------------------------------------------
 
 
-def _add_model(bill: sbom.Bill, project: Project, name: str) -> sbom.Component:
+def _add_model(bill: sbom.Bill, project: Project, name: str, step: QuantizeStep | None) -> sbom.Component:
     spec = project.models[name]
     weights = {name: sha256(read_bytes(path, "weights")) for name, path in SourceFiles(spec.source).weights.items()}
     model = sbom.model_component(spec, read_bytes(spec.source, "model"), weights)
+    if step is not None:
+        made = quantize_action(step).inputs
+        known = {"calibration": made["calibration"], "quantised with": made["engine"], "quantised": hash_of(step.made)}
+        model = replace(model, properties={**model.properties, **known})
     bill.add(model)
     return model
 
@@ -142,7 +148,7 @@ def _is_stale(job: CompileJob, model: sbom.Component, library: Library) -> bool:
     # record about their source is compared.
     # Empty for code that records no source, of which nothing can be said.
     sources = {module.model_id or module.source_sha256 for module in library.modules} - {""}
-    return bool(sources - {model.sha256})
+    return bool(sources - {model.sha256 if job.quantize is None else hash_of(job.quantize.made)})
 
 
 # Licences ------------------------------------------------------------------------------------------------------------

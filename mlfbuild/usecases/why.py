@@ -29,6 +29,7 @@ from mlfbuild.jobs import (
     target_jobs,
 )
 from mlfbuild.project import Project
+from mlfbuild.usecases.evaluate import EvaluateJob, evaluate_jobs, evaluated_changes, evaluated_state
 from mlfbuild.usecases.verify import VerifyJob, verified_changes, verified_state, verify_jobs
 
 _SHOWN = 8
@@ -43,11 +44,11 @@ class Explanation:
     title: str
     """Such as ``kws for m4``."""
     kind: str
-    """``archive``, ``image``, ``verification`` or ``quantised model``."""
+    """``archive``, ``image``, ``verification``, ``evaluation`` or ``quantised model``."""
     result: Path
     state: str
     """``current``, ``outdated`` (an input changed), ``edited`` (the result itself did), ``missing`` or ``unknown``;
-    of a verification ``passed``, ``failed``, ``outdated`` or ``never``."""
+    of a verification or an evaluation ``passed``, ``failed``, ``outdated`` or ``never``."""
     record: ActionRecord | None
     changes: tuple[InputChange, ...] = ()
     """The inputs that changed since the result was made: why the next build makes it again."""
@@ -74,6 +75,7 @@ def explanations(project: Project, names: Sequence[str] = (), targets: Sequence[
         *map(_of_quantized, steps.values()),
         *(found for (_, model), found in archives.items() if model in chosen),
         *(_of_verification(job) for job in _verifications(project, jobs) if job.model.model in chosen),
+        *(_of_evaluation(job) for job in evaluate_jobs(project, jobs) if job.model.model in chosen),
         *(_of_image(job, [archives[job.target.name, model] for model in job.models]) for job in images),
     ]
 
@@ -103,6 +105,12 @@ def _of_verification(job: VerifyJob) -> Explanation:
     return Explanation(f"verification of {job.title}", "verification", job.folder, state, None, changes)
 
 
+def _of_evaluation(job: EvaluateJob) -> Explanation:
+    state = str(evaluated_state(job)["state"])
+    changes = tuple(evaluated_changes(job)) if state == "outdated" else ()
+    return Explanation(f"evaluation of {job.title}", "evaluation", job.folder, state, None, changes)
+
+
 def _of_image(job: FirmwareJob, models: Sequence[Explanation]) -> Explanation:
     record = link_record(job)
     stale = [model.title for model in models if model.state != "current"]
@@ -126,7 +134,7 @@ def _state(result: Path, record: ActionRecord | None, changes: Sequence[InputCha
 def explanation_lines(found: Explanation) -> Iterator[str]:
     """Yield the explanation as lines of text: the state, then the reasons, each indented."""
     verb = "link" if found.kind == "image" else "make"
-    text = _VERIFIED[found.state] if found.kind == "verification" else _NEXT[found.state]
+    text = _CHECKED.get(found.kind, _NEXT)[found.state]
     yield f"{found.title}: {text.format(verb=verb, kind=found.kind)}"
     for change in found.changes:
         yield f"  changed: {_change(change)}"
@@ -136,11 +144,18 @@ def explanation_lines(found: Explanation) -> Iterator[str]:
             yield f"    because: {_change(change)}"
 
 
-_VERIFIED = {
-    "passed": "all outputs are right, and nothing changed since",
-    "failed": "an output is wrong, and nothing changed since",
-    "outdated": "an input changed since the last one",
-    "never": "there was none",
+_OUTDATED = {"outdated": "an input changed since the last one", "never": "there was none"}
+_CHECKED = {
+    "verification": {
+        "passed": "all outputs are right, and nothing changed since",
+        "failed": "an output is wrong, and nothing changed since",
+        **_OUTDATED,
+    },
+    "evaluation": {
+        "passed": "no limit is missed, and nothing changed since",
+        "failed": "a limit is missed, and nothing changed since",
+        **_OUTDATED,
+    },
 }
 _NEXT = {
     "current": "the {kind} is up to date",

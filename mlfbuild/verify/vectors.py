@@ -265,13 +265,20 @@ def _arrays_of(path: Path, arrays: dict[str, Array], prefix: str, tensors: Itera
     return tuple(taken)
 
 
+def _converted(array: Array, tensor: TensorInfo) -> str:
+    if array.dtype.kind == "f" and tensor.scale is not None:
+        stored = f"round(number / {tensor.scale:.9g}) + {tensor.zero_point}"
+        return f"write numbers as the network stores them, {stored}, or compute the file with `mlfbuild vectors`"
+    return f"convert the array to {tensor.dtype}"
+
+
 def _checked(where: str, array: Array, tensor: TensorInfo) -> Array:
     if array.dtype.name != tensor.dtype:
         raise InputFileError(
             "vectors-array-type",
             place=where,
             reason=f"the array has the type {array.dtype}, but {quoted(tensor.name)} is {tensor.dtype}",
-            hint=f"convert the array to {tensor.dtype}",
+            hint=_converted(array, tensor),
         )
     if not _shape_fits(array, tensor):
         wanted = f"the shape {list(tensor.shape)}" if tensor.shape is not None else f"{tensor.size} bytes"

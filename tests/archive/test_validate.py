@@ -1,7 +1,6 @@
 """Findings of ``validate``: each code in an archive with only that flaw, and none in valid archives."""
 
 import json
-import re
 from collections import Counter
 from datetime import datetime, timezone
 from pathlib import Path
@@ -40,7 +39,6 @@ from support.sound_archives import (
 )
 
 NOW = datetime(2024, 1, 1, tzinfo=timezone.utc)
-DOCUMENT = Path(__file__).parents[2] / "docs/archive-commands.md"
 
 
 def judged(files: Files) -> Report:
@@ -320,11 +318,6 @@ def test_spellings_of_a_dependency_name_are_equivalent() -> None:
 
     assert "MLF803" in found("v4.1.0", "v7.0.0")
     assert "MLF803" not in found("v4.1.0", "v4.1.0")
-
-
-def test_documented_table_equals_the_code() -> None:
-    rows = re.findall(r"^- `(MLF\d+)` ([EWN]): (.+)$", DOCUMENT.read_text(), re.MULTILINE)
-    assert rows == [(name, code.severity[0].upper(), code.meaning) for name, code in CODES.items()]
 
 
 def test_places_are_those_of_the_document() -> None:

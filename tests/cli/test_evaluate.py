@@ -145,6 +145,10 @@ def test_reports_have_the_last_result(desk: Folder) -> None:
     assert [table.title for table in view.tables] == ["Confusion", "Classes", "Worst cases"]
     assert lowest_accuracy([{"name": "alpha", "evaluate": [passed]}]) == (0.9, "top1 of alpha")
     assert state("metric: f1, at-least: 0.9")["state"] == "outdated"
+    (changed,) = (
+        each["changes"] for each in desk.run("why", "--format", "json").json["results"] if "evaluation" in each["title"]
+    )
+    assert changed == [{"name": "metric", "before": "top1", "now": "f1"}]
     (desk.root / "test.npz").write_bytes(b"")
     assert state()["state"] == "outdated"
 

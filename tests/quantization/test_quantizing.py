@@ -68,7 +68,7 @@ def test_numbers_are_those_of_tensorflow_lite_micro(folder: Path, keys: dict[str
     cases, own = outputs(path, dtype, SHAPE)
     expected = tflite_micro_cases(path.read_bytes(), [[case] for case in cases])
     assert np.array_equal(own, [outputs[0] for outputs in expected])
-    assert len(np.unique(own)) > 4
+    assert len(np.unique(own)) > 2
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_numbers_are_those_of_onnxruntime_within_a_step(folder: Path, keys: dict
     cases, own = outputs(path, "int8", (1, 3, 8, 8))
     session = InferenceSession(path)
     assert_within_a_step(own, [session.run(None, {"x": case})[0] for case in cases])
-    assert len(np.unique(own)) > 4
+    assert len(np.unique(own)) > 2
 
 
 @pytest.mark.sweep
@@ -99,7 +99,10 @@ def test_what_stays_float_is_named(folder: Path, name: str, kept: str) -> None:
     result, path = made(folder, name, keep_float=(kept,))
     assert [(each.kind, each.reason) for each in result.floats] == [("SOFTMAX", "keep-float names it")]
     graph = read_model(path, "net")
-    assert graph.tensor(graph.inputs[0]).dtype.value == "int8"
+    ports = [graph.tensor(each) for each in (*graph.inputs, *graph.outputs)]
+    assert [each.dtype.value for each in ports] == ["int8", "float32"]
+    names = read_model(folder / name, "net")
+    assert [each.name for each in ports] == [*names.inputs, *names.outputs]
     result, path = made(folder, name, io="float32")
     graph = read_model(path, "net")
     assert [graph.tensor(each).dtype.value for each in (*graph.inputs, *graph.outputs)] == ["float32"] * 2

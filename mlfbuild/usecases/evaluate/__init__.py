@@ -12,8 +12,8 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.usecases.evaluate.evaluating import (
-        EvaluateResult, EvaluationReport, evaluate_project, evaluated, evaluated_state, evaluation_failed,
-        missed_limits,
+        EvaluateResult, EvaluationReport, evaluate_project, evaluated, evaluated_changes, evaluated_state,
+        evaluation_failed, missed_limits,
     )
     from mlfbuild.usecases.evaluate.jobs import EvaluateJob, check_test_data, evaluate_jobs, missing_test_data
 else:

@@ -21,6 +21,7 @@ from mlfbuild.core import (
     Mistake,
     MlfError,
     OnProgress,
+    UsageError,
     listed,
     no_progress,
     read_bytes,
@@ -37,7 +38,7 @@ from mlfbuild.evaluation import (
     value_text,
 )
 from mlfbuild.executor import check_described, chosen_module
-from mlfbuild.jobs import Action, Progress, TargetJob, flat, target_dependencies, target_jobs
+from mlfbuild.jobs import Action, InputChange, Progress, TargetJob, differences, flat, target_dependencies, target_jobs
 from mlfbuild.native import SourceFiles
 from mlfbuild.project import Project
 from mlfbuild.usecases.build import build_project
@@ -161,7 +162,10 @@ def evaluate_job(job: EvaluateJob, on_progress: OnProgress = no_progress) -> Eva
     that does not exist, ``CheckFailedError`` without cases, and as the machine that runs it.
     """
     library, where = archive.open_archive(job.model.archive), str(job.model.archive)
-    module = chosen_module(library, job.keys.module, where)
+    try:
+        module = chosen_module(library, job.keys.module, where)
+    except UsageError as error:
+        raise error.within(f"models.{job.model.model}.evaluate.module") from None
     check_described(module)
     libraries = target_dependencies(replace(job.target, models=(job.model,), others=()))
     with opened(job, library, module, libraries) as machine:
@@ -232,6 +236,15 @@ def evaluated_state(job: EvaluateJob) -> dict[str, Any]:
     # A record of another version or a damaged one is as good as none.
     except (OSError, ValueError, LookupError, TypeError, AttributeError, MlfError):
         return {"state": "never"}
+
+
+def evaluated_changes(job: EvaluateJob) -> list[InputChange]:
+    """Return the inputs of ``job`` that changed since its last evaluation, whose result is ``evaluated_state``."""
+    try:
+        inputs = json.loads((job.folder / RESULT).read_text("utf-8"))["inputs"]
+        return differences(inputs, evaluate_action(job).inputs)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, MlfError):
+        return []
 
 
 def _record(job: EvaluateJob, report: EvaluationReport) -> None:
