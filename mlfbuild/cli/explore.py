@@ -24,13 +24,10 @@ if TYPE_CHECKING:
 def explore(options: SharedOptions, model: str, choose: str | None, write: bool, output: Path | None) -> None:
     """Try settings of MODEL, and show what each of them costs.
 
-    The key explore of the model says which; by default, options of the compiler, the optimisation level, the type of a
-    quantised model, and code in RAM. Each point is compiled, linked and profiled as `mlfbuild profile` does, and
-    evaluated on the model's test set. Results are kept, so that a second run repeats nothing, and recorded in
-    mlfbuild.explore.json beside the project file, from which the key goal takes its settings.
+    The key explore of the model says which. Each point is linked, profiled and evaluated; a second run repeats nothing.
+    The result is also in mlfbuild.explore.json, from which the key goal takes its settings.
 
-    A * marks what no other point beats in flash, RAM, cycles and accuracy. --choose names one point: min or max, a
-    figure, and conditions. The exit status is 1 if no point fulfils them.
+    The exit status is 1 if no point fulfils the conditions of --choose.
     """
     from mlfbuild.exploration import (
         check_choice,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from mlfbuild.core import Mistake, ProjectFileError
+from mlfbuild.exploration import exploration_path
 from mlfbuild.library import short_name
 from mlfbuild.project.addresses import is_local_path
 from mlfbuild.project.problems import KeyPath, Position, Problem, dotted, in_file_order
@@ -70,7 +71,9 @@ def load_project(
             if place not in refused:  # such as a file of an unsupported format, which may also be missing
                 document.add(place, mistake)
         raise ProjectFileError(in_file_order(path, document.problems))
-    return replace(_completed(project, path, document), watched=watched)
+    # A new exploration may reach a goal with other settings.
+    goals = (exploration_path(path),) if any(model.goal for model in project.models.values()) else ()
+    return replace(_completed(project, path, document), watched=(*watched, *goals))
 
 
 def _entries(document: Document, path: Path) -> Project:

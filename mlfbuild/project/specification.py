@@ -303,7 +303,8 @@ class Project(Keys):
     """Where compiled archives are kept. Default: 2 GiB in your cache folder."""
     positions: Mapping[KeyPath, Position] = field(default_factory=dict, compare=False, repr=False, metadata=DERIVED)
     watched: tuple[Path, ...] = field(default=(), metadata=DERIVED)
-    """Folders in which a new file can be another model, because a pattern of ``models`` matches it."""
+    """Folders in which a new file can be another model, because a pattern of ``models`` matches it; and the record of
+    explorations, if a model has a goal."""
 
     @property
     def root(self) -> Path:

@@ -171,3 +171,12 @@ def test_a_run_that_was_killed_goes_on(desk: Folder) -> None:
     found = explore(desk)
     assert (found["compiled"], found["measured"]) == (0, 1)
     assert (desk.root / "mlfbuild.explore.json").read_bytes() == before
+
+
+@pytest.mark.sweep
+def test_a_farm_finds_the_same(desk: Folder) -> None:
+    before = (desk.root / "mlfbuild.explore.json").read_bytes()
+    shutil.rmtree(desk.root / "build")
+    found = explore(desk, "--on", "dask", "-j", "2")
+    assert (found["compiled"], found["measured"]) == (2, 2)
+    assert (desk.root / "mlfbuild.explore.json").read_bytes() == before

@@ -128,7 +128,7 @@ def _project(file: Path, source: Path) -> Project:
     from mlfbuild.usecases.add.project_text import with_only_model
 
     try:
-        return load(file)
+        return load(file, changes={})  # what is written must not depend on goals
     except ProjectFileError as error:
         # All other keys are checked in a project whose only model is the one that is added.
         text = with_only_model(file, source.resolve()) if source.is_file() else None
@@ -136,7 +136,7 @@ def _project(file: Path, source: Path) -> Project:
             raise
         with trial_file(file, text) as trial:
             try:
-                found = load(trial)
+                found = load(trial, changes={})
             except ProjectFileError:
                 raise error from None
     return replace(found, path=file, models={})

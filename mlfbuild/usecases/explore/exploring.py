@@ -37,6 +37,7 @@ from mlfbuild.jobs import (
     SharedArchive,
     TargetJob,
     Task,
+    archive_record,
     changes_of,
     compile_action,
     compile_once,
@@ -240,12 +241,13 @@ class _Run:
     def _compile_on_farm(self, groups: Sequence[SharedArchive]) -> None:
         settings = FarmSettings(self.project.jobs.address, self.workers)
         try:
-            done = make_on_farm(settings, groups, self.watch, lambda _: None)
-            self.compiled += sum(record.origin == COMPILED for group in done for record in group.made.values())
+            make_on_farm(settings, groups, self.watch, lambda _: None)
         except MlfError as error:
             # What a point causes is found again, and becomes its reason.
             if error.exit_code not in _OF_A_POINT:
                 raise
+        made = [archive_record(job) for group in groups for job in group.jobs if is_current(job)]
+        self.compiled += sum(record is not None and record.origin == COMPILED for record in made)
 
     def measure(self, points: Sequence[_Point]) -> None:
         """Measure ``points`` whose archives exist, each code once."""
@@ -281,13 +283,21 @@ class _Run:
 
     def _measured_on_farm(self, jobs: Mapping[str, MeasureJob]) -> Iterator[tuple[str, Mapping[str, bytes] | MlfError]]:
         programs = {name for job in jobs.values() for each in job.profiles for name in programs_of(each.target)}
+        self.watch.expect(len(jobs))
         function, root = f"{measure_here.__module__}:{measure_here.__name__}", self.project.root
         tasks = [FarmTask(key, f"measure {job.title}", function, job, root, job.files) for key, job in jobs.items()]
         with open_farm(
             FarmSettings(self.project.jobs.address, self.workers), program_versions(sorted(programs))
         ) as farm:
             for done, result in farm.run(tasks):
-                yield done.key, result if isinstance(result, MlfError) else result.outputs
+                task = Task("measure", f"{self.name} ({jobs[done.key].title})", "", model=self.name)
+                self.watch.start(task)
+                if isinstance(result, MlfError):
+                    self.watch.fail(task)
+                    yield done.key, result
+                else:
+                    self.watch.finish(task, f"done on {result.worker}")
+                    yield done.key, result.outputs
 
     def _each(
         self,
