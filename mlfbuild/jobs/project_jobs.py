@@ -154,7 +154,8 @@ def _quantize_step(project: Project, model: ModelSpec, build: Path) -> QuantizeS
     if model.quantize is None:
         return None
     made = build / QUANTIZED_FOLDER / f"{model.name}{model.source.suffix.lower()}"
-    return QuantizeStep(model.name, model.source, model.quantize, made, model.dims, project.cache.settings())
+    cache, names = project.cache.settings(), model.interface.inputs
+    return QuantizeStep(model.name, model.source, model.quantize, made, model.dims, names, cache)
 
 
 def _compile_job(model: ModelSpec, target: TargetSpec, tree: Path, step: QuantizeStep | None) -> CompileJob:

@@ -15,6 +15,7 @@ from typing import Any
 
 from mlfbuild.cache import CacheSettings
 from mlfbuild.datasets import data_files
+from mlfbuild.library.keys import PortNames
 from mlfbuild.native import SourceFiles
 from mlfbuild.quantization import QuantizeKeys
 
@@ -33,6 +34,8 @@ class QuantizeStep:
     made: Path
     """The quantised file."""
     dims: Mapping[str, int] = field(default_factory=dict)
+    names: PortNames = ()
+    """Names of inputs by which the data may have them."""
     cache: CacheSettings | None = None
     """Where the file is kept and looked for. It decides no byte."""
 
@@ -55,4 +58,8 @@ class QuantizeStep:
         """Return everything that decides the file except the content of what it reads, without paths."""
         keys = {name: value for name, value in asdict(self.keys).items() if name != "calibration"}
         data = {**asdict(self.keys.calibration), "source": Path(self.keys.calibration.source).name}
-        return {**keys, "data": {name: str(value) for name, value in data.items()}, "dims": dict(self.dims)}
+        return {**keys, "data": {name: str(value) for name, value in data.items()}, **self._chosen()}
+
+    def _chosen(self) -> dict[str, Any]:
+        names = dict(self.names) if isinstance(self.names, Mapping) else list(self.names)
+        return {"dims": dict(self.dims), **({"names": names} if names else {})}

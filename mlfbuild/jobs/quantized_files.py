@@ -104,7 +104,7 @@ def _quantized(step: QuantizeStep, action: Action, notify: Callable[[str], None]
     from mlfbuild.quantization import quantize  # imports numpy
 
     begin = time.monotonic()
-    result = quantize(step.source, step.keys, step.made, Choices(step.dims))
+    result = quantize(step.source, step.keys, step.made, Choices(step.dims), step.names)
     for text in (result.summary, *result.notes):
         notify(f"{step.model}: {text}")
     seconds = round(time.monotonic() - begin, 3)

@@ -22,13 +22,13 @@ prepares what they expect of a file, and judges the result by what the native co
 4. ``minmax`` means the least and the greatest value that was seen. Other methods (``METHODS``) clip, which is said.
 5. What an engine leaves in float is named, with the reason: it was told to, it does not quantise this operator, or the
    compiler computes it in float.
-6. Inputs and outputs are integers, so that firmware needs no float code, unless ``io`` is ``float32``.
+6. Inputs and outputs are integers, so that firmware needs no float code, unless ``io`` is ``float32`` or an operator in
+   float32 computes an output.
 
 **Example.** A layer ``y = w x`` with ``w`` in [-0.5, 0.5]; calibration finds ``x`` in [0, 2] and ``y`` in [-1, 1]. With
-8 bits, ``w`` gets the scale 0.5/127 and zero point 0, ``x`` 2/255 and -128, ``y`` 2/255 and 0 (0.5 steps apart from the
-ideal, because zero must be exact). The product is a sum of int8 products in int32, scaled by
-``0.5/127 * (2/255) / (2/255)``, an integer multiplication and a shift. An ``x`` of 3, which calibration did not
-have, becomes 127, as if it were 2.
+8 bits, ``w`` has the scale 0.5/127 and the zero point 0, ``x`` 2/255 and -128, and ``y`` 2/255 and 0: ideally -0.5, but
+the number 0 must be an integer. Products of int8 are summed in int32 and scaled by ``(0.5/127) (2/255) / (2/255)``,
+which is an integer multiplication and a shift. An ``x`` of 3, which calibration did not have, becomes 127 as 2 does.
 
 **What it does not do.** It does not train, nor measure accuracy (``evaluation`` does), and knows no projects: ``jobs``
 makes it a step of a build. A file that is quantised already is refused.

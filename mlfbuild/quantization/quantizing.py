@@ -26,7 +26,8 @@ from mlfbuild.core import (
     write_atomic,
 )
 from mlfbuild.datasets import open_data
-from mlfbuild.library import TensorInfo
+from mlfbuild.library import TensorInfo, port_names
+from mlfbuild.library.keys import PortNames
 from mlfbuild.native import Choices, Graph, Tensor, read_model
 from mlfbuild.quantization.engine_request import EngineRequest
 from mlfbuild.quantization.engines import engine_of
@@ -93,12 +94,12 @@ def quantize(
     keys: QuantizeKeys,
     out: Path,
     choices: Choices | None = None,
-    names: Mapping[str, str] | None = None,
+    names: PortNames = (),
 ) -> QuantizedNetwork:
     """Quantise the float network ``source`` as ``keys`` say, and write the result to ``out``, whole or not at all.
 
-    ``choices`` are sizes of free dimensions; ``names`` are further names of inputs, by the name in the file. The same
-    inputs give the same bytes.
+    ``choices`` are sizes of free dimensions; ``names`` are further names of inputs, in call order or by the name in the
+    file, that arrays of the data may have. The same inputs give the same bytes.
 
     Raises ``UsageError`` for keys that do not fit, for a network that is quantised already or has no numbers in
     float32; ``InputFileError`` for data that do not fit the network or are constant; ``ToolNotFoundError`` without the
@@ -107,7 +108,7 @@ def quantize(
     for key, mistake in quantize_problems(source, keys):
         place = f"{source}: {key}" if key else source
         raise UsageError(mistake.code, place=place, reason=mistake.reason, hint=mistake.hint)
-    inputs = _inputs(read_model(source, "network", choices=choices), source, names or {})
+    inputs = _inputs(read_model(source, "network", choices=choices), source, names)
     ranges, cases = _measured(keys, inputs)
     engine = engine_of(source)
     assert engine is not None  # otherwise a problem
@@ -130,7 +131,7 @@ def _quantized_tensor(graph: Graph) -> Tensor | None:
     return next((each for each in graph.tensors.values() if each.quantization is not None), None)
 
 
-def _inputs(graph: Graph, source: Path, names: Mapping[str, str]) -> tuple[TensorInfo, ...]:
+def _inputs(graph: Graph, source: Path, names: PortNames) -> tuple[TensorInfo, ...]:
     """Return the inputs of a float network; raises ``UsageError`` for another one."""
     quantized = _quantized_tensor(graph)
     if quantized is not None:
@@ -147,7 +148,11 @@ def _inputs(graph: Graph, source: Path, names: Mapping[str, str]) -> tuple[Tenso
             reason="no input of the network is float32, so that there is no range to measure",
             hint="remove quantize",
         )
-    return tuple(_info(graph.tensor(name), names.get(name, name)) for name in graph.inputs)
+    own, _ = port_names(graph.inputs, ())
+    given = names if isinstance(names, Mapping) else dict(zip(graph.inputs, names, strict=False))
+    return tuple(
+        _info(graph.tensor(name), given.get(name, known)) for name, known in zip(graph.inputs, own, strict=True)
+    )
 
 
 def _info(tensor: Tensor, name: str) -> TensorInfo:

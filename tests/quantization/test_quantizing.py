@@ -119,10 +119,17 @@ def test_an_operator_that_the_engine_does_not_quantise_is_named(folder: Path) ->
 
 
 @pytest.mark.sweep
-def test_few_cases_are_warned_of(folder: Path) -> None:
-    calibration(folder / "few.npz", 5)
-    keys = QuantizeKeys(DataKeys(folder / "few.npz"))
-    assert len(quantize(folder / "net.tflite", keys, folder / "few.tflite").warnings) == 1
+def test_few_cases_and_values_that_clip_are_warned_of(folder: Path) -> None:
+    def warnings(**keys: Any) -> int:
+        chosen = QuantizeKeys(DataKeys(folder / "own.npz"), **keys)
+        return len(quantize(folder / "net.onnx", chosen, folder / "own.onnx").warnings)
+
+    calibration(folder / "own.npz", 5, shape=(1, 3, 8, 8))
+    assert warnings() == 1
+    data = np.random.default_rng(0).random((1000, 3, 8, 8), np.float32)
+    data[0, 0, 0, 0] = 50
+    np.savez(folder / "own.npz", in0=data)
+    assert (warnings(), warnings(method="percentile")) == (0, 2)
 
 
 def refused(folder: Path, array: Any, name: str = "net.tflite", **keys: Any) -> tuple[str, int]:
