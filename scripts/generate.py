@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import json
+import os
 import sys
 import textwrap
 from pathlib import Path
@@ -142,8 +143,10 @@ def write_methods() -> None:
         from mlfbuild.quantization.engines import ONNX, TFLITE
 
         table = {ONNX: [*with_onnxruntime.methods()], TFLITE: [*with_ai_edge.methods()]}
-        path = ROOT / "mlfbuild/quantization/methods.json"
-        path.write_text(json.dumps(table, indent=2) + "\n", encoding="utf-8")
+        path, text = ROOT / "mlfbuild/quantization/methods.json", json.dumps(table, indent=2) + "\n"
+        if path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+            os.execv(sys.executable, [sys.executable, __file__])  # noqa: S606 - the schema has the old words
 
 
 def write_documentation() -> None:

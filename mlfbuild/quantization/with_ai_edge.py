@@ -15,7 +15,7 @@ from typing import Any
 from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.tools import flatbuffer_utils
 from ai_edge_quantizer import algorithm_manager, calibrator, qtyping, quantizer, recipe_manager
-from ai_edge_quantizer.utils import qsv_utils
+from ai_edge_quantizer.utils import qsv_utils, tfl_flatbuffer_utils
 
 from mlfbuild.core import write_atomic
 from mlfbuild.quantization.engine_request import EngineRequest, Node
@@ -23,6 +23,9 @@ from mlfbuild.quantization.engine_request import EngineRequest, Node
 _SIGNATURE = "serving_default"
 _EVERYTHING = qtyping.TFLOperationName.ALL_SUPPORTED
 _Algorithm = algorithm_manager.AlgorithmName
+_NAMES = {code: name for name, code in vars(schema.BuiltinOperator).items() if isinstance(code, int)}
+_KINDS = {_NAMES[code]: known for code, known in tfl_flatbuffer_utils.TFL_OP_CODE_TO_NAME.items()}
+"""The library's names of operators by those of TensorFlow Lite, which are others for some."""
 _UNSUITED = {
     "floatcasting",
     "oscar",
@@ -39,7 +42,8 @@ def quantize_file(request: EngineRequest) -> dict[str, str]:
     model = flatbuffer_utils.read_model(str(request.source))
     _prepare(model)
     nodes = [node for graph in model.subgraphs for node in _nodes(model, graph)]
-    supported = [each.value for each in algorithm_manager.get_supported_ops(_Algorithm.MIN_MAX_UNIFORM_QUANT)]
+    offered = algorithm_manager.get_supported_ops(_Algorithm.MIN_MAX_UNIFORM_QUANT)
+    supported = [kind for kind, known in _KINDS.items() if known in offered]
     reasons = request.reasons(nodes, supported, "ai-edge-quantizer")
     main = model.subgraphs[0]
     outputs = [main.tensors[index].name.decode() for index in main.outputs]
@@ -84,7 +88,7 @@ def _nodes(model: Any, graph: Any) -> Iterator[Node]:
     """Yield the kind and the names of the outputs of each operator."""
     for node in graph.operators:
         names = tuple(graph.tensors[index].name.decode() for index in node.outputs)
-        yield flatbuffer_utils.opcode_to_name(model, node.opcodeIndex) or "", names
+        yield _NAMES[model.operatorCodes[node.opcodeIndex].builtinCode], names
 
 
 def _recipe(request: EngineRequest, kept: Sequence[Node]) -> Any:
@@ -105,11 +109,11 @@ def _recipe(request: EngineRequest, kept: Sequence[Node]) -> Any:
         whole, dense = qtyping.QuantGranularity.TENSORWISE, qtyping.TFLOperationName.FULLY_CONNECTED
         recipe.add_static_config("(){1}", dense, bits, weights, whole, algorithm)
     ends = [("", kind) for kind in ("INPUT", "OUTPUT")] if keys.io_type == "float32" else []
+    known = {**_KINDS, **qtyping.TFLOperationName.__members__}  # the second has INPUT and OUTPUT
     for name, kind in (*ends, *((names[0], kind) for kind, names in kept)):
-        if kind in qtyping.TFLOperationName.__members__:
+        if kind in known:
             scope = f"(){{2}}(^|;){re.escape(name)}(;|$)" if name else "(){2}"
-            operator = qtyping.TFLOperationName(kind)
-            recipe.add_quantization_config(scope, operator, None, _Algorithm.NO_QUANTIZE)
+            recipe.add_quantization_config(scope, known[kind], None, _Algorithm.NO_QUANTIZE)
     return recipe
 
 

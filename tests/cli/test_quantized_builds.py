@@ -161,6 +161,23 @@ def name(place: str) -> str:
     return Path(place).name
 
 
+@pytest.mark.sweep
+@pytest.mark.usefixtures("host_tools")
+def test_computed_vectors_of_a_quantised_onnx_network_are_right(folder: Folder) -> None:
+    folder.write("net.onnx", float_onnx())
+    calibration(folder.root / "data.npz", shape=(1, 3, 8, 8))
+    folder.write("mlfbuild.yml", PROJECT.replace("net.tflite", "net.onnx").replace("  m4: {cpu: cortex-m4}\n", ""))
+    folder.run("vectors", "net", status=0)
+    with np.load(folder.root / "tests/net.npz") as vectors:
+        assert {array.dtype.name for name, array in vectors.items() if name[-1] == "0"} == {"int8"}
+    folder.run("verify", status=0)
+
+
+def test_a_build_fails_once_for_bad_data(project: Folder) -> None:
+    np.savez(project.root / "data.npz", in0=np.ones((4, 8, 8, 3), np.float32))
+    assert project.refused("build")[:2] == (5, "calibration-constant")
+
+
 @pytest.mark.parametrize(
     ("keys", "code", "key"),
     [
