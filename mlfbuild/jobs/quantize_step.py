@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from mlfbuild.cache import CacheSettings
-from mlfbuild.datasets import data_files
 from mlfbuild.library.keys import PortNames
 from mlfbuild.native import SourceFiles
 from mlfbuild.quantization import QuantizeKeys
@@ -42,6 +41,8 @@ class QuantizeStep:
     @property
     def reads(self) -> list[Path]:
         """The files that it is made from: the network with its weights, and the data."""
+        from mlfbuild.datasets import data_files  # workers that compile do not need it
+
         return [self.source, *SourceFiles(self.source).weights.values(), *data_files(self.keys.calibration)]
 
     @property
