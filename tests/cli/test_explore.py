@@ -16,6 +16,7 @@ import yaml
 from mlfbuild.exploration import read_explorations
 from mlfbuild.jobs import load
 from mlfbuild.usecases import explore_model
+from mlfbuild.usecases.add.project_text import with_values
 from support.command import Folder
 from support.firmware_repo import tiny_network
 
@@ -87,6 +88,30 @@ def test_the_choice_is_written_and_comments_stay(desk: Folder) -> None:
     assert [point.settings for point in found.points if point.current] == [{"options.io": "arena", "executor": "aot"}]
     desk.write("mlfbuild.yml", text.replace("    explore:", "    goal: size\n    explore:"))
     load(desk.root / "mlfbuild.yml")  # the record is one of the file as it is now
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("  a: a.tflite  # ours\n\n# end", "  a: {source: a.tflite, options: {memory: smallest}} # ours\n\n# end"),
+        ("  a:\n    source: 'a'\n    optimize: O2", "  a:\n    source: 'a'\n    options: {memory: smallest}"),
+        (
+            "   a:\n      source: a\n      options:\n        hook: true\n\n# end",
+            "   a:\n      source: a\n      options:\n        memory: smallest\n        hook: true\n\n# end",
+        ),
+        ("  a: {source: a, optimize: O2}", "  a: {source: a, options: {memory: smallest}}"),
+        (
+            "  a:\n    source: a\n    optimize: O2\n\n# end",
+            "  a:\n    source: a\n    options: {memory: smallest}\n\n# end",
+        ),
+        ("  a:\n    source: a\n    optimize: O2 # why", None),
+        ("- a.tflite", None),
+    ],
+)
+def test_lines_and_comments_stay(before: str, after: str | None) -> None:
+    changes = {("models", "a", "options", "memory"): "smallest", ("models", "a", "optimize"): None}
+    found = with_values(f"# top\nmodels:\n{before}\n", changes)
+    assert found == (after and f"# top\nmodels:\n{after}\n")
 
 
 def with_goal(desk: Folder, goal: str, **keys: Any) -> None:

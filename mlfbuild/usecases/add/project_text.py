@@ -84,6 +84,8 @@ def with_values(text: str, changes: Mapping[Sequence[str], Any]) -> str | None:
     if len(before) != len(lines) - (not lines[-1]):
         return None
     for way, value in changes.items():
+        if not isinstance(data.get(way[0]), CommentedMap):  # targets in a list
+            return None
         _set(data, way, value)
     after = _written(yaml, data)
     found: list[str] = []
@@ -111,19 +113,33 @@ def _set(data: Any, way: Sequence[str], value: Any) -> None:
     if value is not None:
         _put(entry, way[-1], value)
         return
-    entry.pop(way[-1], None)
+    _remove(entry, way[-1])
     # A mapping that is empty now, such as options.
     if not entry and len(way) > _IN_ENTRY:
-        outer, key = around[-1]
-        del outer[key]
+        _remove(*around[-1])
+
+
+def _remove(entry: Any, key: str) -> None:
+    if key not in entry:
+        return
+    keys = list(entry)
+    before = keys[keys.index(key) - 1]
+    tokens = entry.ca.items.get(key)
+    del entry[key]
+    # Lines that follow the key, such as comments about the next one. A comment beside it is lost, and then refused.
+    if tokens and tokens[2] is not None and tokens[2].value.startswith("\n") and before not in (key, *entry.ca.items):
+        entry.ca.items[before] = tokens
 
 
 def _put(entry: Any, key: str, value: Any) -> None:
-    if key in entry or not entry:
-        entry[key] = value
-    else:
-        # Before the last key, to which ruamel.yaml ties the comments and blank lines that follow.
+    last = list(entry)[-1] if entry else ""
+    inner = entry.get(last)
+    is_block = isinstance(inner, CommentedMap | CommentedSeq) and not inner.fa.flow_style()
+    # ruamel.yaml ties the comments and blank lines that follow to the last key, or to the last one in it.
+    if key not in entry and not entry.fa.flow_style() and (last in entry.ca.items or is_block):
         entry.insert(len(entry) - 1, key, value)
+    else:
+        entry[key] = value
 
 
 def _models(data: Any) -> Any:
