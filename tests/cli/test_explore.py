@@ -96,8 +96,8 @@ def test_the_choice_is_written_and_comments_stay(desk: Folder) -> None:
         ("  a: a.tflite  # ours\n\n# end", "  a: {source: a.tflite, options: {memory: smallest}} # ours\n\n# end"),
         ("  a:\n    source: 'a'\n    optimize: O2", "  a:\n    source: 'a'\n    options: {memory: smallest}"),
         (
-            "   a:\n      source: a\n      options:\n        hook: true\n\n# end",
-            "   a:\n      source: a\n      options:\n        memory: smallest\n        hook: true\n\n# end",
+            "   a:\n      source: a\n      options:\n         hook: true\n\n# end",
+            "   a:\n      source: a\n      options:\n         memory: smallest\n         hook: true\n\n# end",
         ),
         ("  a: {source: a, optimize: O2}", "  a: {source: a, options: {memory: smallest}}"),
         (

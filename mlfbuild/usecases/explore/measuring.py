@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mlfbuild.archive import open_archive
-from mlfbuild.core import package_fingerprint
+from mlfbuild.archive import open_archive, pack_archive
+from mlfbuild.core import UsageError, package_fingerprint, sha256
 from mlfbuild.datasets import data_files
 from mlfbuild.evaluation import METRICS
 from mlfbuild.executor import chosen_module, ram_size
@@ -66,8 +66,9 @@ def measure_action(job: MeasureJob) -> Action:
     inputs: dict[str, Any] = {"mlfbuild": package_fingerprint()}
     for each in job.profiles:
         target = each.target
-        files = [each.model.archive, *target.toolchain_files, *each.vectors.values()]
+        files = [*target.toolchain_files, *each.vectors.values()]
         inputs[target.name] = {
+            "code": _code_digest(each.model.archive),
             "digests": sorted(hash_of(path) for path in files),
             "tree": each.model.unpack_settings(),
             "board": repr(target.run_board),
@@ -77,8 +78,18 @@ def measure_action(job: MeasureJob) -> Action:
         }
     if job.evaluate is not None:
         limits = {name: value for name, value in asdict(job.evaluate.keys).items() if name != "data"}
-        inputs["evaluate"] = {**evaluate_action(job.evaluate).inputs, "keys": repr(limits)}
+        inputs["evaluate"] = {**evaluate_action(job.evaluate).inputs, "archive": "", "keys": repr(limits)}
     return Action("explore", dict(flat(inputs)))
+
+
+def _code_digest(path: Path) -> str:
+    """Return the hash of an archive without remarks, which differ between options that change nothing else."""
+    library = open_archive(path)
+    modules = tuple(replace(module, notes=()) for module in library.modules)
+    try:
+        return sha256(pack_archive(replace(library, modules=modules)))
+    except UsageError:  # of another compiler, in a version that is not written
+        return hash_of(path)
 
 
 def measure_here(job: MeasureJob) -> dict[str, bytes]:
