@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from mlfbuild.jobs.conflicts import (
         COMPARED, check_image, check_libraries, check_models, check_module_names, check_target, modules_of,
     )
-    from mlfbuild.jobs.explored import changes_of, explored_inputs, goal_changes
+    from mlfbuild.jobs.explored import changes_of, explore_mistakes, explored_inputs, goal_changes
     from mlfbuild.jobs.file_plan import Outline, tree_outline
     from mlfbuild.jobs.firmware_build import (
         check_compiler, check_flags, cross_build, did_something, path_problem, start_up_problem,

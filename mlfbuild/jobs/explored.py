@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from mlfbuild.compilers import compiler_called
 from mlfbuild.core import Mistake, ProjectFileError
 from mlfbuild.exploration import (
     WITHOUT,
@@ -19,7 +20,7 @@ from mlfbuild.jobs.model_job import CompileJob, TargetJob
 from mlfbuild.jobs.project_jobs import target_jobs
 from mlfbuild.library import OptionValue
 from mlfbuild.native import SourceFiles
-from mlfbuild.project import Changes, KeyPath, ModelSpec, Project
+from mlfbuild.project import Changes, KeyPath, ModelSpec, Project, load_project
 
 
 def changes_of(model: str, settings: Mapping[str, OptionValue]) -> dict[KeyPath, object]:
@@ -42,6 +43,29 @@ def explored_inputs(target: TargetJob, job: CompileJob) -> dict[str, str]:
         "quantize": {} if job.quantize is None else job.quantize.settings(),
     }
     return {"file": SourceFiles(source).read().identity, **dict(flat(job.named_settings())), **dict(flat(own))}
+
+
+def explore_mistakes(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
+    """Yield the explored values that a model cannot have, each tried by itself in the project file.
+
+    Combinations of values that exclude each other are points without figures, and no mistakes.
+    """
+    for model in project.models.values():
+        for key, values in model.explore.items():
+            for index, value in enumerate(values):
+                mistake = _value_mistake(project.path, model.name, key, value)
+                if mistake is not None:
+                    yield ("models", model.name, "explore", key, index), mistake
+
+
+def _value_mistake(path: Path, name: str, key: str, value: OptionValue) -> Mistake | None:
+    try:
+        model = load_project(path, changes=changes_of(name, {key: value})).models[name]
+    except ProjectFileError as error:
+        first = error.problems[0]
+        # Not its place, which is where the value would be without explore.
+        return Mistake("value-not-possible", reason=first if isinstance(first, str) else first.reason)
+    return next((mistake for _, mistake in compiler_called(model.compiler).check_options(model.options)), None)
 
 
 def goal_changes(project: Project) -> Changes:

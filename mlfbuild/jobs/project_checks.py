@@ -14,7 +14,7 @@ from pathlib import Path
 
 from mlfbuild import archive
 from mlfbuild.compilers import EXTERNAL_COMPILERS, HOOK, compiler_called, why_no_hook
-from mlfbuild.core import LFS_HINT, Diagnostic, Mistake, MlfError, ProjectFileError, is_lfs_pointer, recognised
+from mlfbuild.core import LFS_HINT, Mistake, MlfError, ProjectFileError, is_lfs_pointer, recognised
 from mlfbuild.datasets import DataKeys, data_files, data_problems
 from mlfbuild.jobs.inputs import input_problems
 from mlfbuild.project import Changes, KeyPath, Project
@@ -67,7 +67,7 @@ def project_mistakes(project: Project, *, vectors: bool = True) -> Iterator[tupl
     files = partial(_missing_files, vectors=vectors)
     own = (
         files, _missing_data, _missing_toolchains, _missing_folders, input_problems, _toolchain_problems,
-        _data_problems, _quantize_problems, _option_problems, _explore_problems,
+        _data_problems, _quantize_problems, _option_problems,
     )  # fmt: skip
     # Checks that open archives are last: they are slow, and the others explain why an archive cannot be opened.
     for find in (*own, _hook_problems, _sharing_problems):
@@ -199,27 +199,6 @@ def _option_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
     for model in project.models.values():
         for key, mistake in compiler_called(model.compiler).check_options(model.options):
             yield ("models", model.name, "options", key), mistake
-
-
-def _explore_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
-    """Yield the explored values that the model cannot have, each tried by itself."""
-    for model in project.models.values():
-        if model.explore:
-            from mlfbuild.jobs.explored import changes_of  # few projects have explorations
-            from mlfbuild.project import load_project
-        for key, values in model.explore.items():
-            for index, value in enumerate(values):
-                try:
-                    changed = load_project(project.path, changes=changes_of(model.name, {key: value}))
-                    found = (mistake for way, mistake in _option_problems(changed) if way[1] == model.name)
-                    mistake = next(found, None)
-                except ProjectFileError as error:
-                    first = error.problems[0]
-                    # Not its place, which is where the other value would be.
-                    reason = first.reason if isinstance(first, Diagnostic) else first
-                    mistake = Mistake("value-not-possible", reason=reason)
-                if mistake is not None:
-                    yield ("models", model.name, "explore", key, index), mistake
 
 
 def _hook_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:

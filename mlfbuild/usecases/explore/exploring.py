@@ -41,6 +41,7 @@ from mlfbuild.jobs import (
     changes_of,
     compile_action,
     compile_once,
+    explore_mistakes,
     explored_inputs,
     folder_locked,
     is_current,
@@ -105,11 +106,15 @@ def explore_model(
     ``project`` was loaded without the changes of its goals. Up to ``jobs`` points are built at a time, here or on a
     farm. A point that cannot be built or measured has its reason. Budgets are not checked.
 
-    Raises ``CheckFailedError`` if no target can be emulated, ``UsageError`` as ``axes_of`` and ``target_jobs``, errors
+    Raises ``ProjectFileError`` for explored values that are not possible, ``CheckFailedError`` if no target can be
+    emulated, ``UsageError`` as ``axes_of`` and ``target_jobs``, errors
     that no point causes, such as a missing compiler, and as ``read_explorations`` and ``write_explorations``.
     """
     watch, model = progress or Progress(), project.models[name]
     path, folder = exploration_path(project.path), project.root / BUILD_FOLDER / _FOLDER / name
+    problems = project.problems(explore_mistakes(replace(project, models={name: model})))
+    if problems:
+        raise ProjectFileError(problems)
     recorded = read_explorations(path)  # before minutes of work
     chosen = [target for target in target_jobs(project, targets, [name]) if target.models]
     if not any(target.run_board for target in chosen):
@@ -186,8 +191,7 @@ class _Run:
         point.targets = [target for target in found if target.run_board and target.models]
         profiles = [job for target in point.targets for job in profile_jobs(changed, target, build)]
         evaluations = [replace(job, folder=build / "evaluate") for job in evaluate_jobs(changed, point.targets)]
-        title = settings_text(settings)
-        point.job = MeasureJob(title, tuple(profiles), evaluations[0] if evaluations else None)
+        point.job = MeasureJob(settings, tuple(profiles), evaluations[0] if evaluations else None)
         return point
 
     def quantize(self, points: Sequence[_Point]) -> None:
@@ -199,8 +203,8 @@ class _Run:
                 groups[quantize_action(step).key].append((step, point))
         firsts = {id(group[0][0]): group for group in groups.values()}
         steps = [group[0][0] for group in groups.values()]
-        titles = [settings_text(group[0][1].settings) for group in groups.values()]
-        for made, error in self._each(_quantized, steps, "quantize", titles):
+        tasks = [self._task("quantize", group[0][1].settings) for group in groups.values()]
+        for made, error in self._each(_quantized, steps, tasks):
             group = firsts[id(made)]
             if isinstance(error, MlfError):
                 self._fail([point for _, point in group], error)
@@ -223,7 +227,7 @@ class _Run:
                 groups.setdefault(key, SharedArchive([], [])).jobs.append(job)
                 of[key].append(point)
         stale = {key: group for key, group in groups.items() if not all(map(is_current, group.jobs))}
-        kept = {key: Action("explore", {"compile": key}).key for key in stale}
+        kept = {key: _refusal_key(key, group) for key, group in stale.items()}
         for key in [key for key in stale if (self._kept(kept[key]) or {}).get("problem")]:
             for point in of[key]:
                 point.problem = self.known[kept[key]]["problem"]
@@ -231,8 +235,8 @@ class _Run:
         if self.project.jobs.engine == DASK and stale:
             self._compile_on_farm([*stale.values()])
         numbers = {id(group): key for key, group in stale.items()}
-        titles = [settings_text(of[key][0].settings) for key in stale]
-        for group, made in self._each(_compiled, [*stale.values()], "compile", titles):
+        tasks = [self._task("compile", of[key][0].settings, group.jobs[0].target) for key, group in stale.items()]
+        for group, made in self._each(_compiled, [*stale.values()], tasks):
             if isinstance(made, MlfError):
                 self._fail(of[numbers[id(group)]], made, kept[numbers[id(group)]])
             else:
@@ -278,19 +282,22 @@ class _Run:
             yield from self._measured_on_farm({key: job for key, job in jobs.items() if key in travelling})
         here = {id(job): key for key, job in jobs.items() if key not in travelling}
         left = [job for job in jobs.values() if id(job) in here]
-        for job, found in self._each(_measured, left, "measure", [job.title for job in left]):
+        for job, found in self._each(_measured, left, [self._task("measure", job.settings) for job in left]):
             yield here[id(job)], found
 
     def _measured_on_farm(self, jobs: Mapping[str, MeasureJob]) -> Iterator[tuple[str, Mapping[str, bytes] | MlfError]]:
         programs = {name for job in jobs.values() for each in job.profiles for name in programs_of(each.target)}
         self.watch.expect(len(jobs))
         function, root = f"{measure_here.__module__}:{measure_here.__name__}", self.project.root
-        tasks = [FarmTask(key, f"measure {job.title}", function, job, root, job.files) for key, job in jobs.items()]
+        tasks = [
+            FarmTask(key, f"measure {settings_text(job.settings)}", function, job, root, job.files)
+            for key, job in jobs.items()
+        ]
         with open_farm(
             FarmSettings(self.project.jobs.address, self.workers), program_versions(sorted(programs))
         ) as farm:
             for done, result in farm.run(tasks):
-                task = Task("measure", f"{self.name} ({jobs[done.key].title})", "", model=self.name)
+                task = self._task("measure", jobs[done.key].settings)
                 self.watch.start(task)
                 if isinstance(result, MlfError):
                     self.watch.fail(task)
@@ -303,15 +310,11 @@ class _Run:
         self,
         function: Callable[[Any, Callable[[Any], None]], Any],
         things: Sequence[Any],
-        verb: str,
-        titles: Sequence[str],
+        shown: Sequence[Task],
     ) -> Iterator[tuple[Any, Any]]:
-        """Yield each of ``things`` with the result of ``function``, or with its error; show the work by its title."""
+        """Yield each of ``things`` with the result of ``function``, or with its error; show the work as tasks."""
         self.watch.expect(len(things))
-        tasks = {
-            id(thing): Task(verb, f"{self.name} ({title})", "", model=self.name)
-            for thing, title in zip(things, titles, strict=True)
-        }
+        tasks = {id(thing): task for thing, task in zip(things, shown, strict=True)}
         started = lambda thing, _: self.watch.start(tasks[id(thing)])  # noqa: E731 - one line, twice
         for thing, result in map_in_workers(partial(_guarded, function), things, self.workers, started):
             found = result if isinstance(result, MlfError) else result[0]
@@ -320,6 +323,10 @@ class _Run:
             else:
                 self.watch.finish(tasks[id(thing)], "done")
             yield thing, found
+
+    def _task(self, verb: str, settings: Mapping[str, OptionValue], target: str = "") -> Task:
+        title = f"{self.name} for {target}" if target else self.name
+        return Task(verb, f"{title} ({settings_text(settings)})", target, model=self.name)
 
     def _fail(self, points: Iterable[_Point], error: MlfError, key: str = "") -> None:
         """Note why ``points`` have no figures; keep it by ``key`` if that cannot be otherwise the next time."""
@@ -363,6 +370,12 @@ def _guarded(
         return [function(thing, send)]
     except MlfError as error:
         return [error]
+
+
+def _refusal_key(key: str, group: SharedArchive) -> str:
+    """Return the key of the reason why no archive of ``group`` can be made, whose compilation has the ``key``."""
+    rooms = sorted("" if job.ram_limit is None else str(job.ram_limit) for job in group.jobs)
+    return Action("explore", {"compile": key, "ram": " ".join(rooms)}).key
 
 
 def _quantized(step: QuantizeStep, _send: Callable[[Any], None]) -> bool:

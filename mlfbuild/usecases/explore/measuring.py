@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from mlfbuild.jobs import (
     tree_files,
     unpack_job,
 )
+from mlfbuild.library import OptionValue
 from mlfbuild.report import ARENA, STATE, ModelRun, Owner, any_image_sizes, runs_of
 from mlfbuild.usecases.evaluate.evaluating import evaluate_action, evaluate_job
 from mlfbuild.usecases.evaluate.jobs import EvaluateJob
@@ -37,7 +38,7 @@ RESULT = "explored.json"
 class MeasureJob:
     """The model of one point for each of its targets."""
 
-    title: str
+    settings: Mapping[str, OptionValue]
     profiles: tuple[ProfileJob, ...]
     evaluate: EvaluateJob | None
 
