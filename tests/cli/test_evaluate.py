@@ -149,6 +149,13 @@ def test_reports_have_the_last_result(desk: Folder) -> None:
         each["changes"] for each in desk.run("why", "--format", "json").json["results"] if "evaluation" in each["title"]
     )
     assert changed == [{"name": "metric", "before": "top1", "now": "f1"}]
+    own, code = "metric: 'own:score', at-least: 1", "def score(outputs, labels):\n    return labels >= 0\n"
+    desk.write("mlfbuild.yml", PROJECT % own)
+    desk.write("own.py", code)
+    desk.run("evaluate", status=0)
+    assert state(own)["state"] == "passed"
+    desk.write("own.py", f"{code}\n")
+    assert state(own)["state"] == "outdated"
     (desk.root / "test.npz").write_bytes(b"")
     assert state()["state"] == "outdated"
 

@@ -215,7 +215,7 @@ def evaluate_action(job: EvaluateJob) -> Action:
         digests[f"model {source.name}"] = SourceFiles(source).read().identity
     if job.keys.metric not in METRICS:
         module = job.root / f"{job.keys.metric.partition(':')[0].replace('.', '/')}.py"
-        digests["metric"] = sha256(module.read_bytes()) if module.is_file() else ""
+        digests[f"file {module.name}"] = sha256(module.read_bytes()) if module.is_file() else ""
     return Action("evaluate", {**digests, **dict(flat(json.loads(job.settings())))})
 
 
