@@ -17,8 +17,10 @@ from mlfbuild.exploration import read_explorations
 from mlfbuild.jobs import load
 from mlfbuild.usecases import explore_model
 from mlfbuild.usecases.add.project_text import with_values
+from mlfbuild.verify.host import load as load_network
 from support.command import Folder
 from support.firmware_repo import tiny_network
+from support.float_networks import calibration, float_tflite
 
 PROJECT = """\
 mlfbuild: 1
@@ -205,3 +207,23 @@ def test_a_farm_finds_the_same(desk: Folder) -> None:
     found = explore(desk, "--on", "dask", "-j", "2")
     assert (found["compiled"], found["measured"]) == (2, 2)
     assert (desk.root / "mlfbuild.explore.json").read_bytes() == before
+
+
+@pytest.mark.sweep
+def test_each_type_of_a_quantised_model_is_made_once(folder: Folder) -> None:
+    folder.write("net.tflite", float_tflite())
+    calibration(folder.root / "data.npz")
+    inputs = np.load(folder.root / "data.npz")["in0"]
+    (outputs,) = load_network(folder.root / "net.tflite").run_cases([inputs])
+    np.savez(folder.root / "test.npz", in0=inputs, out0=outputs)
+    space = {"quantize.activations": ["int8", "int16"], "optimize": ["O2", "Os"]}
+    keys = {"quantize": {"calibration": "data.npz"}, "evaluate": {"data": "test.npz", "metric": "mse"}}
+    model = {"source": "net.tflite", "explore": space, "goal": "accuracy", **keys}
+    document = {"mlfbuild": 1, "targets": {"f4": {"mcu": "nrf52840"}}, "models": {"alpha": model}}
+    folder.write("mlfbuild.yml", yaml.safe_dump(document))
+    found = explore(folder, "--choose", "max accuracy")
+    assert (found["compiled"], found["measured"]) == (2, 4)  # the project file is one of them
+    assert found["chosen"]["quantize.activations"] == "int8"  # of errors, less is better
+    (best,) = load(folder.root / "mlfbuild.yml").models.values()
+    assert best.quantize is not None
+    assert best.quantize.activations == "int16"

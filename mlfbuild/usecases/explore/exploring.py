@@ -45,6 +45,7 @@ from mlfbuild.jobs import (
     explored_inputs,
     folder_locked,
     is_current,
+    is_quantized,
     load,
     make_on_farm,
     make_quantized,
@@ -201,15 +202,13 @@ class _Run:
             step = point.targets[0].models[0].quantize if point.targets else None
             if step is not None:
                 groups[quantize_action(step).key].append((step, point))
-        firsts = {id(group[0][0]): group for group in groups.values()}
-        steps = [group[0][0] for group in groups.values()]
-        tasks = [self._task("quantize", group[0][1].settings) for group in groups.values()]
-        for made, error in self._each(_quantized, steps, tasks):
-            group = firsts[id(made)]
+        stale = {id(group[0][0]): group for group in groups.values() if not is_quantized(group[0][0])}
+        tasks = [self._task("quantize", group[0][1].settings) for group in stale.values()]
+        for step, error in self._each(_quantized, [group[0][0] for group in stale.values()], tasks):
             if isinstance(error, MlfError):
-                self._fail([point for _, point in group], error)
-                continue
-            for step, _ in group[1:]:
+                self._fail([point for _, point in stale[id(step)]], error)
+        for (made, first), *others in groups.values():
+            for step in (step for step, _ in others if not first.problem and not is_quantized(step)):
                 write_atomic(step.made, made.made.read_bytes())
                 record_action(step.record, quantize_action(step), step.made, COPIED)
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from mlfbuild.core import UsageError
 from mlfbuild.exploration import WITHOUT
 from mlfbuild.library import OptionValue
-from mlfbuild.native import MEMORY
+from mlfbuild.native import DEFAULT_MEMORY, MEMORY
 from mlfbuild.project import INHERIT, LEVELS, ModelSpec
 from mlfbuild.quantization import ACTIVATIONS
 
@@ -49,8 +49,9 @@ def axes_of(model: ModelSpec, *, mcu: bool) -> tuple[Axes, list[str]]:
 
 
 def _usual(model: ModelSpec, *, mcu: bool) -> Iterator[tuple[str, Sequence[OptionValue]]]:
+    # Defaults first: of settings with the same code, the first ones are shown.
     if model.compiler == "native":
-        yield "options.memory", MEMORY
+        yield "options.memory", sorted(MEMORY, key=DEFAULT_MEMORY.__ne__)
     if model.quantize is not None:
         yield "quantize.activations", ACTIVATIONS
     yield "optimize", [level for level in LEVELS if level != INHERIT]
