@@ -35,8 +35,8 @@ class PlottedPoint:
     front: bool
     current: bool
     settings: tuple[str, ...]
-    figures: tuple[tuple[str, float, str], ...]
-    """Name, number and text of each figure."""
+    figures: tuple[tuple[str, str, float, str], ...]
+    """Name, title, number and text of each figure."""
     missed: str
 
 
@@ -59,7 +59,10 @@ def exploration_page(found: Exploration) -> str:
             point in front,
             point.current,
             tuple(setting_text(point.settings.get(axis)) for axis in found.axes),
-            tuple((name, point.figure(name) or 0, figure_text(name, point.figure(name))) for name in names),
+            tuple(
+                (name, figure_title(name, found.metric), point.figure(name) or 0, figure_text(name, point.figure(name)))
+                for name in names
+            ),
             "; ".join(point.missed),
         )
         for number, (point, (x, y)) in enumerate(zip(points, places, strict=True))
