@@ -42,12 +42,13 @@ def explore(options: SharedOptions, model: str, choose: str | None, write: bool,
 
     if write and choose is None:
         raise UsageError.needs_another("--write", "it writes the settings of one point", "add --choose")
-    if choose is not None:
-        check_choice(choose)
     if output is not None:
         _check_page(output)
     project = options.placed(load(options.file, changes={}))
     chosen_names("model", [model], project.models)
+    if choose is not None:
+        keys = project.models[model].evaluate
+        check_choice(choose, keys.metric if keys else "")
     with building(options, project) as progress:
         result = explore_model(project, model, options.target, jobs=options.jobs, progress=progress)
     found = result.exploration

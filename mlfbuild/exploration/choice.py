@@ -3,7 +3,8 @@
     min cycles where flash < 64 KiB and accuracy > 0.9
     max accuracy where latency@m7 <= 40 ms
 
-A choice is ``min`` or ``max`` and a figure, and conditions that are all true of the point. Values have the units of the
+A choice is ``min`` or ``max`` and a figure, and conditions that are all true of the point. ``accuracy`` is the value of
+the model's metric, whose name is understood as well. Values have the units of the
 project file. Of equal points, the faster one is chosen, then the smaller one, then the first one.
 """
 
@@ -35,9 +36,9 @@ class _Choice:
     conditions: tuple[tuple[str, str, float], ...]
 
 
-def check_choice(text: str) -> None:
-    """Raise ``UsageError`` if ``text`` is no choice, before anything is built."""
-    _parsed(text)
+def check_choice(text: str, metric: str) -> None:
+    """Raise ``UsageError`` if ``text`` is no choice for a model with this ``metric``, before anything is built."""
+    _parsed(text, metric)
 
 
 def chosen(found: Exploration, text: str) -> ExploredPoint:
@@ -46,7 +47,7 @@ def chosen(found: Exploration, text: str) -> ExploredPoint:
     Raises ``UsageError`` for a text that is no choice, or a figure that the points do not have, and
     ``CheckFailedError`` if no point fulfils its conditions.
     """
-    choice = _parsed(text)
+    choice = _parsed(text, found.metric)
     for name in (choice.figure, *(name for name, _, _ in choice.conditions)):
         if all(point.figure(name) is None for point in found.points):
             reason = f"the points of {found.model} have no {name}"
@@ -90,23 +91,26 @@ def _why_none(found: Exploration, choice: _Choice) -> str:
     return "no point fulfils all conditions together"
 
 
-def _parsed(text: str) -> _Choice:
+def _parsed(text: str, metric: str) -> _Choice:
     match = _CHOICE.fullmatch(text)
     if match is None:
         raise _no_choice(text, "is not min or max, a figure, and conditions after where")
     conditions = re.split(r"\s+and\s+", match[3]) if match[3] else []
-    return _Choice(_figure(text, match[2]), match[1] == "max", tuple(_condition(text, each) for each in conditions))
+    figure = _figure(text, match[2], metric)
+    return _Choice(figure, match[1] == "max", tuple(_condition(text, each, metric) for each in conditions))
 
 
-def _condition(text: str, condition: str) -> tuple[str, str, float]:
+def _condition(text: str, condition: str, metric: str) -> tuple[str, str, float]:
     match = _CONDITION.fullmatch(condition)
     if match is None:
         raise _no_choice(text, f"the condition {condition.strip()!r} is not a figure, a comparison and a value")
-    name = _figure(text, match[1])
+    name = _figure(text, match[1], metric)
     return name, match[2], _value(text, name, match[3])
 
 
-def _figure(text: str, name: str) -> str:
+def _figure(text: str, name: str, metric: str) -> str:
+    if name == metric:  # as the table names it
+        return ACCURACY
     plain = name.partition("@")[0]
     if plain not in FIGURES or (plain == ACCURACY and name != plain):
         mistake = unknown("figure", plain, FIGURES)

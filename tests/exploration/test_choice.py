@@ -63,6 +63,7 @@ def test_the_front_has_what_no_other_point_beats_in_the_worst_target() -> None:
         ("min cycles", "fast"),
         ("min cycles where flash < 64 KiB", "small"),
         ("max accuracy", "exact"),
+        ("min cycles where top1 > 0.96", "exact"),
         ("min flash where accuracy >= 0.95 and latency <= 8 us", "fast"),
         ("min flash where cycles@m7<301 and cycles@m4 > 500", "beaten"),
         ("min stack where instructions = 0.8 k", "exact"),
