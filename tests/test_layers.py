@@ -17,8 +17,8 @@ PACKAGE = Path(mlfbuild.__file__).parent
 
 ROOMS = (
     "core", "cache", "targets", "farm", "c_analysis", "library", "native", "datasets", "quantization", "evaluation",
-    "project", "archive", "compilers", "executor", "requirements", "jobs", "timing", "runners", "verify", "report",
-    "usecases",
+    "exploration", "project", "archive", "compilers", "executor", "requirements", "jobs", "timing", "runners", "verify",
+    "report", "usecases",
 )  # fmt: skip
 """A room imports only rooms before it."""
 DRIVERS = {"scons", "cli", "pytest_plugin"}

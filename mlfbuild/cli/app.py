@@ -67,6 +67,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Running and measuring": {
         "verify": "Run every model that has vectors and compare all outputs.",
         "evaluate": "Measure every model that has the key evaluate on its test set.",
+        "explore": "Try settings of MODEL, and show what each of them costs.",
         "vectors": "Compute the vectors of MODEL with another implementation.",
         "run": "Run a network of ARCHIVE, here or on an emulated board.",
         "flash": "Write a firmware to the device of its target.",

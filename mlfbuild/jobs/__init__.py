@@ -52,7 +52,7 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.jobs.actions import (
-        COMPILED, COPIED, LINKED, Action, ActionRecord, InputChange, differences, flat, hash_of,
+        COMPILED, COPIED, LINKED, Action, ActionRecord, InputChange, differences, flat, hash_of, record_action,
     )
     from mlfbuild.jobs.budgets import BUDGETS_FILE, TargetBudgets, budgets_of, read_budgets
     from mlfbuild.jobs.committed_tree import committed
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from mlfbuild.jobs.conflicts import (
         COMPARED, check_image, check_libraries, check_models, check_module_names, check_target, modules_of,
     )
+    from mlfbuild.jobs.explored import changes_of, explore_mistakes, explored_inputs, goal_changes
     from mlfbuild.jobs.farm_work import FarmWork, run_on_farm
     from mlfbuild.jobs.file_plan import Outline, tree_outline
     from mlfbuild.jobs.firmware_build import (

@@ -17,17 +17,18 @@ from mlfbuild.compilers import EXTERNAL_COMPILERS, HOOK, compiler_called, why_no
 from mlfbuild.core import LFS_HINT, Mistake, MlfError, ProjectFileError, is_lfs_pointer, recognised
 from mlfbuild.datasets import DataKeys, data_files, data_problems
 from mlfbuild.jobs.inputs import input_problems
-from mlfbuild.project import KeyPath, Project
+from mlfbuild.project import Changes, KeyPath, Project
 from mlfbuild.quantization import quantize_problems
 from mlfbuild.targets import cpu_of_toolchain
 
 
-def load(path: Path, *, vectors: bool = True) -> Project:
+def load(path: Path, *, vectors: bool = True, changes: Changes | None = None) -> Project:
     """Read and check the project file ``path``; raises ``ProjectFileError`` with every mistake at once.
 
-    Without ``vectors``, the files of vectors may be missing.
+    Without ``vectors``, the files of vectors may be missing. ``changes`` are values that replace those of the file, and
+    those of goals; with an empty mapping, it is read as it is.
     """
-    project = read_project(path, vectors=vectors)
+    project = read_project(path, vectors=vectors, changes=changes)
     # All at once, because a user with ten mistakes should not need ten runs.
     problems = project.problems(project_mistakes(project, vectors=vectors))
     if problems:
@@ -35,15 +36,26 @@ def load(path: Path, *, vectors: bool = True) -> Project:
     return project
 
 
-def read_project(path: Path, *, vectors: bool = True) -> Project:
+def read_project(path: Path, *, vectors: bool = True, changes: Changes | None = None) -> Project:
     """Read the project file ``path``; raises ``ProjectFileError`` with its mistakes and the missing files it names.
 
     If the file itself has no mistakes, the files that it names are not checked: ``project_mistakes`` does that.
+    ``changes`` are those of ``load``. Raises as ``goal_changes``.
     """
     from mlfbuild.project import load_project  # reads keys with pydantic: `mlfbuild compile` has no project
 
     files = partial(_missing_files, vectors=vectors)
-    return load_project(path, lambda entries: (*files(entries), *_missing_data(entries), *_missing_toolchains(entries)))
+
+    def beside(entries: Project) -> Iterator[tuple[KeyPath, Mistake]]:
+        for find in (files, _missing_data, _missing_toolchains):
+            yield from find(entries)
+
+    project = load_project(path, beside, changes)
+    if changes is None and any(model.goal for model in project.models.values()):
+        from mlfbuild.jobs.explored import goal_changes  # few projects have goals
+
+        return load_project(path, beside, goal_changes(project))
+    return project
 
 
 def project_mistakes(project: Project, *, vectors: bool = True) -> Iterator[tuple[KeyPath, Mistake]]:

@@ -76,7 +76,7 @@ from mlfbuild.native.printing import (
     print_tvm_metadata,
     traced_tensors,
 )
-from mlfbuild.native.settings import MEMORY, TFLM, CodegenSettings, most_constants, tflm_of
+from mlfbuild.native.settings import DEFAULT_MEMORY, MEMORY, TFLM, CodegenSettings, most_constants, tflm_of
 from mlfbuild.targets import Cpu
 
 _LARGEST_TENSOR = (1 << 31) - 1
@@ -145,7 +145,7 @@ def compile_graph(
     keep = options.get("dead-channels") == "keep" or bool(options.get("trace"))
     optimised = whole if keep else remove_dead_channels(whole)
     form = form_of(request)
-    memory, trace = str(options.get("memory", "balanced")), bool(options.get("trace", False))
+    memory, trace = str(options.get("memory", DEFAULT_MEMORY)), bool(options.get("trace", False))
     settings = CodegenSettings(request.cpu, memory, trace, form.arena_io)
     if request.executor == "graph":
         target = _target(request.cpu)

@@ -12,6 +12,7 @@ from mlfbuild.targets import Cpu
 
 MEMORY = ("smallest", "balanced", "fastest")
 """The values of the option ``memory``."""
+DEFAULT_MEMORY = "balanced"
 
 TFLM = ("2026-10-12", "2026-10-13")
 """The values of the option ``tflm``: dates of tflite-micro releases between which numbers changed; the last is the
@@ -47,7 +48,7 @@ class CodegenSettings:
     """
 
     cpu: Cpu
-    memory: str = "balanced"
+    memory: str = DEFAULT_MEMORY
     """The preference between a small arena and few instructions: one of ``MEMORY``."""
     trace: bool = False
     """Whether every tensor that an operator writes is passed to a callback, so that it must be complete in memory."""

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from mlfbuild.project.problems import KeyPath
     from mlfbuild.project.program import EXTERNAL_COMPILERS, asked_for, filled
     from mlfbuild.project.provider import Provider
-    from mlfbuild.project.reader import load_project
+    from mlfbuild.project.reader import Changes, load_project
     from mlfbuild.project.rules import COMPILER_WORD, MODEL_NAME, device_problem
     from mlfbuild.project.runner import CYCLE_COUNTERS, TRANSPORTS, RunnerKeys
     from mlfbuild.project.services import JobsKeys, ResultCacheKeys

@@ -73,6 +73,18 @@ class Document:
             if isinstance(entry, dict):
                 yield name, entry
 
+    def change(self, path: KeyPath, value: object) -> None:
+        """Set the ``value`` at ``path``, the keys from the outside to the inside; ``None`` removes it.
+
+        Mappings on the way are made. A value that is no mapping there is left to the checks of types.
+        """
+        entry: object = self.data
+        for key in path[:-1]:
+            entry = entry.setdefault(key, {}) if isinstance(entry, dict) else None
+        if isinstance(entry, dict):
+            entry.pop(path[-1], None)
+            entry.update({} if value is None else {path[-1]: value})
+
     def add(self, path: KeyPath, mistake: Mistake, *, at_key: bool = False) -> None:
         """Report a mistake unless the value at ``path``, or one around it, was already refused.
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from mlfbuild.core import Mistake, ProjectFileError
+from mlfbuild.exploration import exploration_path
 from mlfbuild.library import short_name
 from mlfbuild.project.addresses import is_local_path
 from mlfbuild.project.problems import KeyPath, Position, Problem, dotted, in_file_order
@@ -24,13 +25,18 @@ _Entry = TypeVar("_Entry", TargetSpec, ModelSpec, FirmwareSpec)
 
 Found = Iterable[tuple[KeyPath, Mistake]]
 """Mistakes at keys of a project file."""
+Changes = Mapping[KeyPath, object]
+"""Values of a project file by the way to them; ``None`` removes a key."""
 
 
-def load_project(path: Path, beside: Callable[[Project], Found] | None = None) -> Project:
+def load_project(
+    path: Path, beside: Callable[[Project], Found] | None = None, changes: Changes | None = None
+) -> Project:
     """Read and check the project file at ``path``; files that it names are not read.
 
     ``beside`` looks for further mistakes of each target, model and firmware alone, such as missing files. If the file
-    has mistakes, it gets a project of the entries that have none, so that one run reports all mistakes.
+    has mistakes, it gets a project of the entries that have none, so that one run reports all mistakes. ``changes`` are
+    values that replace those of the file.
 
     Raises ``ProjectFileError`` with every mistake in it, in file order.
     """
@@ -54,6 +60,8 @@ def load_project(path: Path, beside: Callable[[Project], Found] | None = None) -
         document.report((INCLUDE,), "workspace-not-project", reason, hint, at_key=True)
         raise ProjectFileError(in_file_order(path, document.problems))
     watched = write_in_full(document, path.parent)
+    for place, value in (changes or {}).items():
+        document.change(place, value)
     complete_targets(document, path.parent)
     project = validate(document, path.parent, Project)
     check_references(document)
@@ -63,7 +71,9 @@ def load_project(path: Path, beside: Callable[[Project], Found] | None = None) -
             if place not in refused:  # such as a file of an unsupported format, which may also be missing
                 document.add(place, mistake)
         raise ProjectFileError(in_file_order(path, document.problems))
-    return replace(_completed(project, path, document), watched=watched)
+    # A new exploration may reach a goal with other settings.
+    goals = (exploration_path(path),) if any(model.goal for model in project.models.values()) else ()
+    return replace(_completed(project, path, document), watched=(*watched, *goals))
 
 
 def _entries(document: Document, path: Path) -> Project:

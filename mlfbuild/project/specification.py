@@ -28,8 +28,10 @@ from mlfbuild.core.keys import (
     Rule,
     Size,
     TextOr,
+    one_of,
 )
 from mlfbuild.evaluation import EvaluateKeys
+from mlfbuild.exploration import AXIS, GOALS
 from mlfbuild.library import CompilerProgram, OptionValue
 from mlfbuild.library.keys import (
     SECTION,
@@ -197,6 +199,13 @@ class ModelSpec(Keys):
     Default: the file in tests/ with the name of the model, if it exists."""
     evaluate: EvaluateKeys | None = None
     """How good it must be on a test set, for `mlfbuild evaluate` and `mlfbuild verify`."""
+    explore: Annotated[Mapping[Annotated[str, AXIS], Annotated[tuple[OptionValue, ...], NOT_EMPTY]], NOT_EMPTY] = field(
+        default_factory=dict
+    )
+    """What `mlfbuild explore` tries: keys of the model, each with its values: {options.memory: [smallest, fastest]}
+    Default: what usually matters, at most 24 points."""
+    goal: Annotated[str, one_of("goal", GOALS)] | None = None
+    """Takes the settings that `mlfbuild explore` found best: latency, size or accuracy."""
     placement: PlacementKeys = field(default_factory=Placement)
     """Linker sections for the model's data."""
     budget: Budget = Budget()
@@ -294,7 +303,8 @@ class Project(Keys):
     """Where compiled archives are kept. Default: 2 GiB in your cache folder."""
     positions: Mapping[KeyPath, Position] = field(default_factory=dict, compare=False, repr=False, metadata=DERIVED)
     watched: tuple[Path, ...] = field(default=(), metadata=DERIVED)
-    """Folders in which a new file can be another model, because a pattern of ``models`` matches it."""
+    """Folders in which a new file can be another model, because a pattern of ``models`` matches it; and the record of
+    explorations, if a model has a goal."""
 
     @property
     def root(self) -> Path:

@@ -33,7 +33,7 @@ _EXPECTED = {
     "string_type": "text",
     "tuple_type": "a list",
 }
-_SCALARS = (("options",), ("extensions",))
+_SCALARS = (("options",), ("extensions",), ("explore",))
 """Keys of a model whose values have one of several types, for each of which pydantic reports a mistake."""
 _ALIASES = dict.fromkeys(("tag", "branch", "commit", "rev", "revision", "ref"), ("version",))
 """Keys that other tools use for the state of a Git repository, and ours."""

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         EvaluateJob, EvaluateResult, EvaluationReport, check_test_data, evaluate_jobs, evaluate_project, evaluated,
         evaluated_state, evaluation_failed, missed_limits,
     )
+    from mlfbuild.usecases.explore import ExploreResult, explore_model, write_settings
     from mlfbuild.usecases.fetch import Fetched, fetch_dependencies, what
     from mlfbuild.usecases.flash import flash_firmware
     from mlfbuild.usecases.fleet import check_readable, fleet_report

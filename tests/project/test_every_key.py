@@ -68,14 +68,15 @@ OF_MODELS: Mapping[str, Any] = {
     "optimize": "Os", "options": {"memory": "smallest"}, "extensions": {"board": "mine"}, "dims": {"n": 4},
     "constants": {"k": 2}, "state": {"k": "y"}, "signature": "serve", "quantize": {"calibration": "net.npz"},
     "targets": ["other"], "vectors": "net.npz", "evaluate": {"data": "net.npz", "metric": "mse", "at-most": 1},
-    "placement": {"params": ".fast"}, "budget": {"flash": "3 KiB"}, "license": "MIT",
+    "explore": {"optimize": ["Os"]}, "goal": "size", "placement": {"params": ".fast"}, "budget": {"flash": "3 KiB"},
+    "license": "MIT",
 }  # fmt: skip
 FIRMWARE: Mapping[str, dict[str, Any]] = {"sources": {"sources": ["main.c"]}, "a CMake project": {"cmake": "fw"}}
 OF_FIRMWARE: Mapping[str, Any] = {
     "sources": ["more.c"], "include-dirs": ["fw"], "cmake": "fw2", "params-binary": "PSRAM",
     "budget": {"flash": "4 KiB"}, "models": [], "targets": ["other"],
 }  # fmt: skip
-READ_BY = {"license": "usecases/sbom.py"}
+READ_BY = {"license": "usecases/sbom.py", "explore": "usecases/explore/space.py"}
 """The modules that read keys which are in no job."""
 
 

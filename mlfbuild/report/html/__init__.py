@@ -39,6 +39,7 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.report.html.document import page
+    from mlfbuild.report.html.explore import exploration_page
     from mlfbuild.report.html.fleet import fleet_page
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -128,15 +128,15 @@ def _project(file: Path, source: Path) -> Project:
     from mlfbuild.usecases.add.project_text import with_only_model
 
     try:
-        return load(file)
+        return load(file, changes={})  # what is written must not depend on goals
     except ProjectFileError as error:
         # All other keys are checked in a project whose only model is the one that is added.
         text = with_only_model(file, source.resolve()) if source.is_file() else None
         if text is None:
             raise
-        with _trial(file, text) as trial:
+        with trial_file(file, text) as trial:
             try:
-                found = load(trial)
+                found = load(trial, changes={})
             except ProjectFileError:
                 raise error from None
     return replace(found, path=file, models={})
@@ -289,7 +289,7 @@ def _write(project: Project, text: str, spec: ModelSpec, selected: bool, values:
 def _is_as_wanted(project: Project, text: str, spec: ModelSpec) -> bool:
     """Return whether ``text`` is the project file with the model and without any other change."""
     try:
-        with _trial(project.path, text) as trial:
+        with trial_file(project.path, text) as trial:
             found = load_project(trial)
     except ProjectFileError:
         return False
@@ -299,7 +299,7 @@ def _is_as_wanted(project: Project, text: str, spec: ModelSpec) -> bool:
 
 
 @contextlib.contextmanager
-def _trial(file: Path, text: str) -> Iterator[Path]:
+def trial_file(file: Path, text: str) -> Iterator[Path]:
     """Write ``text`` beside the project file ``file``, so that its paths have the same meaning, and remove it again."""
     trial = file.with_name(f".{file.name}.{os.urandom(6).hex()}")
     try:

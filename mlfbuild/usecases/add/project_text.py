@@ -17,7 +17,9 @@ from __future__ import annotations
 
 import io
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,9 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import YAMLError
 
 _MODELS = "models"
+_COMMENT = re.compile(r"(?:^|\s)(#.*)$", re.MULTILINE)
+_IN_ENTRY = 3
+"""Keys on the way to a key of a model or target."""
 _LONGEST = 1 << 16
 """Characters after which ruamel.yaml may fold a line."""
 
@@ -60,6 +65,81 @@ def with_model(text: str, name: str, keys: Mapping[str, Any]) -> str | None:
     changed = _in_brackets if in_brackets else _in_lines if models else _first
     found = changed(lines, data, name, keys)
     return None if found is None else newline.join(found)
+
+
+def with_values(text: str, changes: Mapping[Sequence[str], Any]) -> str | None:
+    """Return the project file ``text`` with other values of keys, by the way to each; ``None`` removes a key.
+
+    The result is ``None`` if a comment or another line would change, or if the models are a list. The caller must read
+    it, as that of ``with_model``.
+    """
+    newline = "\r\n" if "\r\n" in text else "\n"
+    lines = text.replace("\r\n", "\n").split("\n")
+    data = _yaml().load("\n".join(lines))
+    models = _models(data)
+    if not models or _is_list(models):
+        return None
+    yaml = _yaml(2 if models.fa.flow_style() else min(models.lc.key(key)[1] for key in models))
+    before = _written(yaml, data)
+    if len(before) != len(lines) - (not lines[-1]):
+        return None
+    for way, value in changes.items():
+        if not isinstance(data.get(way[0]), CommentedMap):  # targets in a list
+            return None
+        _set(data, way, value)
+    after = _written(yaml, data)
+    found: list[str] = []
+    for kind, start, end, first, last in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        found += lines[start:end] if kind == "equal" else after[first:last]
+    found += lines[len(before) :]
+    kept = Counter(_COMMENT.findall("\n".join(found))) == Counter(_COMMENT.findall("\n".join(lines)))
+    return newline.join(found) if kept else None
+
+
+def _set(data: Any, way: Sequence[str], value: Any) -> None:
+    entry, around = data, []
+    for key in way[:-1]:
+        inner = entry.get(key)
+        if isinstance(inner, str):  # the short form of a model
+            inner = entry[key] = _entry({"source": inner}, in_brackets=True)
+        elif inner is None:
+            if value is None:
+                return
+            inner = CommentedMap()
+            inner.fa.set_flow_style()
+            _put(entry, key, inner)
+        around.append((entry, key))
+        entry = inner
+    if value is not None:
+        _put(entry, way[-1], value)
+        return
+    _remove(entry, way[-1])
+    # A mapping that is empty now, such as options.
+    if not entry and len(way) > _IN_ENTRY:
+        _remove(*around[-1])
+
+
+def _remove(entry: Any, key: str) -> None:
+    if key not in entry:
+        return
+    keys = list(entry)
+    before = keys[keys.index(key) - 1]
+    tokens = entry.ca.items.get(key)
+    del entry[key]
+    # Lines that follow the key, such as comments about the next one. A comment beside it is lost, and then refused.
+    if tokens and tokens[2] is not None and tokens[2].value.startswith("\n") and before not in (key, *entry.ca.items):
+        entry.ca.items[before] = tokens
+
+
+def _put(entry: Any, key: str, value: Any) -> None:
+    last = list(entry)[-1] if entry else ""
+    inner = entry.get(last)
+    is_block = isinstance(inner, CommentedMap | CommentedSeq) and not inner.fa.flow_style()
+    # ruamel.yaml ties the comments and blank lines that follow to the last key, or to the last one in it.
+    if key not in entry and not entry.fa.flow_style() and (last in entry.ca.items or is_block):
+        entry.insert(len(entry) - 1, key, value)
+    else:
+        entry[key] = value
 
 
 def _models(data: Any) -> Any:

@@ -8,6 +8,7 @@ Each check reads no more than headers, and calls the function that refuses the m
                            an unknown kind of GDB server              gdb_server
     options of a model     values that exclude each other             Compiler.outline
     test set of a model    a file or folder that is missing           missing_test_data
+    explore of a model     values that the key cannot have            explore_mistakes
     interface of a model   a wrong count or unknown names             interface_problems
 """
 
@@ -20,7 +21,7 @@ from dataclasses import dataclass, replace
 
 from mlfbuild import compilers, native, runners, verify
 from mlfbuild.core import Mistake, MlfError, ToolNotFoundError, UsageError
-from mlfbuild.jobs import TargetJob, path_problem, start_up_problem, target_jobs, toolchain_of
+from mlfbuild.jobs import TargetJob, explore_mistakes, path_problem, start_up_problem, target_jobs, toolchain_of
 from mlfbuild.library import CompileRequest
 from mlfbuild.project import KeyPath, Project, TargetSpec
 from mlfbuild.targets import CPUS, require_compiler
@@ -55,6 +56,7 @@ def foreseen(project: Project) -> Foreseen:
     except UsageError as error:
         jobs, mistakes = [], [((), Mistake(error.code, reason=f"{error.place}: {error.reason}", hint=error.hint))]
     mistakes += [*_folder(project), *_start_up(project), *_interfaces(project), *missing_test_data(project)]
+    mistakes += explore_mistakes(project)
     warnings: list[tuple[KeyPath, Mistake]] = []
     for job in jobs:
         mistakes += _gdb_server(job)

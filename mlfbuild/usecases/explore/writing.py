@@ -1,0 +1,92 @@
+"""Put explored settings into the project file, whose comments and other lines stay, and into the lock file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from mlfbuild.core import ProjectFileError, UsageError, read_bytes, require_extra, write_atomic
+from mlfbuild.exploration import (
+    Exploration,
+    ExploredPoint,
+    exploration_path,
+    read_explorations,
+    setting_text,
+    write_explorations,
+)
+from mlfbuild.jobs import Progress, changes_of, explored_inputs, load, target_jobs
+from mlfbuild.library import OptionValue
+from mlfbuild.project import Changes, Project, load_project
+from mlfbuild.requirements import lock_path
+from mlfbuild.usecases.add.adding import trial_file
+from mlfbuild.usecases.lock.locking import lock_project
+
+
+def write_settings(
+    project: Project,
+    found: Exploration,
+    point: ExploredPoint,
+    *,
+    offline: bool = False,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> list[Path]:
+    """Write the settings of ``point`` into the project file and, if there is one, the lock file; return both.
+
+    ``project`` was loaded without the changes of its goals. Raises ``ToolNotFoundError`` without ruamel.yaml,
+    ``UsageError`` with the lines to write if the text cannot be changed without other changes, and as ``lock_project``.
+    """
+    require_extra("edit", project.path, "editing a project file")
+    from mlfbuild.usecases.add.project_text import with_values
+
+    changes = changes_of(found.model, point.settings)
+    text = read_bytes(project.path, "project file").decode()
+    changed = with_values(text, {tuple(map(str, way)): value for way, value in changes.items()})
+    if changed is None or not _is_as_wanted(project.path, changed, changes):
+        raise UsageError(
+            "project-file-not-editable",
+            place=project.path,
+            reason="the settings cannot be written without changing other lines",
+            hint=f"write them by hand: {_by_hand(found.model, point.settings)}",
+        )
+    file = project.path.resolve()
+    mode = file.stat().st_mode
+    write_atomic(file, changed.encode())
+    file.chmod(mode)
+    _renew_record(project.path, found, point)
+    written = [project.path]
+    if lock_path(project.path).is_file():
+        locked = lock_project(load(project.path), models=[found.model], offline=offline, jobs=jobs, progress=progress)
+        written.append(locked.path)
+    return written
+
+
+def _is_as_wanted(path: Path, text: str, changes: Changes) -> bool:
+    """Return whether ``text`` is the project file with ``changes`` and without any other."""
+    try:
+        with trial_file(path, text) as trial:
+            now, wanted = load_project(trial), load_project(path, changes=changes)
+    except ProjectFileError:
+        return False
+    return replace(now, path=path) == wanted
+
+
+def _by_hand(model: str, settings: Mapping[str, OptionValue]) -> str:
+    lines = (f"{'.'.join(map(str, way))}: {setting_text(value)}" for way, value in _written(model, settings))
+    return ", ".join(lines)
+
+
+def _written(model: str, settings: Mapping[str, OptionValue]) -> list[tuple[tuple[object, ...], OptionValue]]:
+    return [(way, settings[key]) for key, way in zip(settings, changes_of(model, settings), strict=True)]
+
+
+def _renew_record(path: Path, found: Exploration, point: ExploredPoint) -> None:
+    """Record that the points are changes of the project file as it is now: they set every explored key."""
+    project = load(path, changes={})
+    jobs = target_jobs(project, [*found.made_of], [found.model])
+    made_of = {target.name: explored_inputs(target, target.models[0]) for target in jobs}
+    points = tuple(replace(each, current=each is point) for each in found.points)
+    record = exploration_path(path)
+    now = replace(found, made_of=made_of, points=points)
+    write_explorations(record, {**read_explorations(record), found.model: now})
