@@ -18,7 +18,7 @@ _NEW = 0.2
 
 
 @dataclass(frozen=True)
-class Batch:
+class TaskBatch:
     """Tasks that are submitted together."""
 
     tasks: tuple[FarmTask, ...]
@@ -28,11 +28,11 @@ class Batch:
     only: frozenset[str] = frozenset()
     """The workers that it was submitted to; empty if to any."""
 
-    def again(self, *avoid: str) -> Batch:
+    def again(self, *avoid: str) -> TaskBatch:
         """Return the batch for another try on workers other than ``avoid`` (addresses)."""
         return replace(self, tries=self.tries + 1, avoid=self.avoid.union(avoid))
 
-    def singly(self) -> list[Batch]:
+    def singly(self) -> list[TaskBatch]:
         """Return a batch for each of the tasks."""
         return [replace(self, tasks=(task,)) for task in self.tasks]
 
@@ -55,9 +55,9 @@ class Pace:
         return max(1, min(_MOST, int(max(_SECONDS, _SECONDS_FOR_EACH_THREAD * threads) / self._average)))
 
 
-def batches(tasks: Sequence[FarmTask], calls: int, most: int) -> list[Batch]:
+def batches(tasks: Sequence[FarmTask], calls: int, most: int) -> list[TaskBatch]:
     """Divide ``tasks`` among ``calls`` calls of at most ``most``; those with resources are alone, to wait for them."""
     size = max(1, min(most, -(-len(tasks) // max(1, calls))))
-    alone = [Batch((task,)) for task in tasks if task.resources]
+    alone = [TaskBatch((task,)) for task in tasks if task.resources]
     others = [task for task in tasks if not task.resources]
-    return alone + [Batch((*others[begin : begin + size],)) for begin in range(0, len(others), size)]
+    return alone + [TaskBatch((*others[begin : begin + size],)) for begin in range(0, len(others), size)]

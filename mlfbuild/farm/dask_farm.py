@@ -27,7 +27,7 @@ from mlfbuild.core import (
     require_extra,
     sha256,
 )
-from mlfbuild.farm.batch import Batch, Pace, batches
+from mlfbuild.farm.batch import Pace, TaskBatch, batches
 from mlfbuild.farm.connection import connected_client, first_line, patience, unreachable, without_workers
 from mlfbuild.farm.paths import packed
 from mlfbuild.farm.task import FarmResult, FarmSettings, FarmTask
@@ -177,7 +177,7 @@ class Farm:
                     raise _without_resource(task)
             self._submit(batch, running)
 
-    def _next(self, running: _Running) -> tuple[Batch, Future[Any]]:
+    def _next(self, running: _Running) -> tuple[TaskBatch, Future[Any]]:
         """Wait for the next call that ends; raise ``ProcessFailedError`` if none can end."""
         since = math.inf
         while True:
@@ -216,7 +216,7 @@ class Farm:
         workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
         return any(all(one["resources"].get(name, 0) >= n for name, n in task.resources.items()) for one in workers)
 
-    def _submit(self, batch: Batch, running: _Running) -> None:
+    def _submit(self, batch: TaskBatch, running: _Running) -> None:
         calls: list[Call] = []
         carried: dict[str, bytes] = {}
         blobs: dict[str, Any] = {}
@@ -265,7 +265,7 @@ class Farm:
         return blob
 
     def _ended(
-        self, batch: Batch, call: Future[Any], running: _Running
+        self, batch: TaskBatch, call: Future[Any], running: _Running
     ) -> Iterator[tuple[FarmTask, FarmResult | MlfError]]:
         """Yield the results of a call that has ended, and submit again those of its tasks that are tried once more."""
         again = batch.tries + 1 < _TRIES
@@ -285,7 +285,7 @@ class Farm:
             for one, answer in zip(batch.singly(), answers, strict=True):
                 running.pace.learn(answer[1])
                 outcome = _outcome(one, *answer)
-                if isinstance(outcome, Batch):
+                if isinstance(outcome, TaskBatch):
                     self._submit(outcome, running)
                 else:
                     yield one.tasks[0], outcome
@@ -296,7 +296,7 @@ class Farm:
             yield from ((task, _lost(task, reason)) for task in batch.tasks)
 
 
-def _outcome(batch: Batch, worker: str, seconds: float, returned: Outputs) -> FarmResult | MlfError | Batch:
+def _outcome(batch: TaskBatch, worker: str, seconds: float, returned: Outputs) -> FarmResult | MlfError | TaskBatch:
     """Return the result of a batch of one task that ``worker`` has run, or the batch for another try."""
     (task,) = batch.tasks
     again = batch.tries + 1 < _TRIES
@@ -321,10 +321,10 @@ class _Running:
         self.pace = Pace()
         self.ready: list[FarmTask] = []
         """The next tasks, which are not submitted yet."""
-        self.calls: dict[str, tuple[Batch, Future[Any]]] = {}
+        self.calls: dict[str, tuple[TaskBatch, Future[Any]]] = {}
         self.ended: queue.SimpleQueue[str] = queue.SimpleQueue()
 
-    def add(self, batch: Batch, future: Any, client: Any) -> None:
+    def add(self, batch: TaskBatch, future: Any, client: Any) -> None:
         """Fetch the result of ``future`` when there is one.
 
         Not by ``distributed.as_completed``, which never yields a future whose scheduler ends while it is fetched.
