@@ -26,12 +26,13 @@ from mlfbuild.exploration import (
     settings_text,
     write_explorations,
 )
-from mlfbuild.farm import FarmSettings, FarmTask, open_farm, program_versions
+from mlfbuild.farm import FarmResult, FarmSettings, FarmTask
 from mlfbuild.jobs import (
     BUILD_FOLDER,
     COMPILED,
     COPIED,
     Action,
+    FarmWork,
     Progress,
     QuantizeStep,
     SharedArchive,
@@ -55,6 +56,7 @@ from mlfbuild.jobs import (
     quantize_action,
     raise_first,
     record_action,
+    run_on_farm,
     target_jobs,
     trees_locked,
 )
@@ -267,43 +269,45 @@ class _Run:
         for key, group in of.items():
             for point in group:
                 point.problem = self.known.get(key, {}).get("problem", "")
-        for key, found in self._measured(new):
-            if isinstance(found, MlfError):
-                self._fail(of[key], found, key)
-            else:
-                self.measured += 1
-                self._keep(key, found[RESULT])
-
-    def _measured(self, jobs: Mapping[str, MeasureJob]) -> Iterator[tuple[str, Mapping[str, bytes] | MlfError]]:
-        """Yield the outcome of each of ``jobs``, by the key of its action: those that can travel first, on a farm."""
-        travelling = {key for key, job in jobs.items() if self.project.jobs.engine == DASK and job.can_travel}
+        outcome = partial(self._ended, of)
+        travelling = {key: job for key, job in new.items() if self.project.jobs.engine == DASK and job.can_travel}
         if travelling:
-            yield from self._measured_on_farm({key: job for key, job in jobs.items() if key in travelling})
-        here = {id(job): key for key, job in jobs.items() if key not in travelling}
-        left = [job for job in jobs.values() if id(job) in here]
+            self._measure_on_farm(travelling, outcome)
+        keys = {id(job): key for key, job in new.items() if key not in travelling}
+        left = [job for job in new.values() if id(job) in keys]
         for job, found in self._each(_measured, left, [self._task("measure", job.settings) for job in left]):
-            yield here[id(job)], found
+            outcome(keys[id(job)], found)
 
-    def _measured_on_farm(self, jobs: Mapping[str, MeasureJob]) -> Iterator[tuple[str, Mapping[str, bytes] | MlfError]]:
-        programs = {name for job in jobs.values() for each in job.profiles for name in programs_of(each.target)}
+    def _ended(self, of: Mapping[str, Sequence[_Point]], key: str, found: Mapping[str, bytes] | MlfError) -> None:
+        if isinstance(found, MlfError):
+            self._fail(of[key], found, key)
+        else:
+            self.measured += 1
+            self._keep(key, found[RESULT])
+
+    def _measure_on_farm(
+        self, jobs: Mapping[str, MeasureJob], outcome: Callable[[str, Mapping[str, bytes] | MlfError], None]
+    ) -> None:
+        function = f"{measure_here.__module__}:{measure_here.__name__}"
+
+        def work_of(key: str, job: MeasureJob) -> FarmWork:
+            title = f"measure {settings_text(job.settings)}"
+            task = FarmTask(key, title, function, job, self.project.root, job.files)
+            shown = self._task("measure", job.settings)
+
+            def end(result: FarmResult) -> None:
+                outcome(key, result.outputs)
+                self.watch.finish(shown, f"done on {result.worker}")
+
+            return FarmWork(task, shown, end)
+
         self.watch.expect(len(jobs))
-        function, root = f"{measure_here.__module__}:{measure_here.__name__}", self.project.root
-        tasks = [
-            FarmTask(key, f"measure {settings_text(job.settings)}", function, job, root, job.files)
-            for key, job in jobs.items()
-        ]
-        with open_farm(
-            FarmSettings(self.project.jobs.address, self.workers), program_versions(sorted(programs))
-        ) as farm:
-            for done, result in farm.run(tasks):
-                task = self._task("measure", jobs[done.key].settings)
-                self.watch.start(task)
-                if isinstance(result, MlfError):
-                    self.watch.fail(task)
-                    yield done.key, result
-                else:
-                    self.watch.finish(task, f"done on {result.worker}")
-                    yield done.key, result.outputs
+        programs = {name for job in jobs.values() for each in job.profiles for name in programs_of(each.target)}
+        settings = FarmSettings(self.project.jobs.address, self.workers)
+        errors = run_on_farm(settings, [work_of(key, job) for key, job in jobs.items()], self.watch, programs)
+        for place, key in enumerate(jobs):
+            if place in errors:
+                outcome(key, errors[place])
 
     def _each(
         self,
