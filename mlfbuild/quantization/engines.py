@@ -45,3 +45,15 @@ def _version(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return ""
+
+
+def node_names(source: Path) -> frozenset[str]:
+    """Return the outputs of the operators of ``source``, by which ``keep-float`` may mean them."""
+    if engine_of(source) == ONNX:
+        import onnx
+
+        graph = onnx.load(source, load_external_data=False).graph
+        return frozenset(name for node in graph.node for name in node.output if name)
+    from mlfbuild.native import read_model
+
+    return frozenset(name for node in read_model(source, "network").nodes for name in node.outputs)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         assumed_places, check_dependencies, unchecked_budgets, unused_devices,
     )
     from mlfbuild.usecases.clashes import compare_linked
-    from mlfbuild.usecases.compare import compare_archives, compare_runs
+    from mlfbuild.usecases.compare import compare_archives, compare_runs, is_float_with_quantized, measured_losses
     from mlfbuild.usecases.compile.archive import Archive, Table, compiled_archive
     from mlfbuild.usecases.compile.file import compile_file, file_job
     from mlfbuild.usecases.convert import Conversion, convert_archive

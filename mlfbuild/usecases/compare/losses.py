@@ -1,0 +1,147 @@
+"""Run a float network and its quantised one on the same cases, and measure what each tensor has lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+
+from mlfbuild.compilers import compiler_called
+from mlfbuild.core import UsageError
+from mlfbuild.datasets import DataKeys, open_data
+from mlfbuild.jobs import default_name, is_model
+from mlfbuild.library import CompileRequest, OptionValue, TensorInfo
+from mlfbuild.native import Choices, Graph, read_model
+from mlfbuild.quantization import LossMeter, LossReport, is_quantized, node_names, unpaired_text
+from mlfbuild.targets import CPUS
+from mlfbuild.verify.host import Model, load_library
+
+Array = npt.NDArray[Any]
+_BATCH = 16
+
+
+def is_float_with_quantized(first: Path, second: Path) -> bool:
+    """Return whether ``first`` is a model file of a float network, and ``second`` one of a quantised network.
+
+    Raises ``UsageError`` if it is the other way round, and the errors of reading a model.
+    """
+    if not (is_model(first) and is_model(second)):
+        return False
+    quantized = [is_quantized(path) for path in (first, second)]
+    if quantized == [True, False]:
+        raise UsageError(
+            "quantized-network-first",
+            place=first,
+            reason=f"it is quantised, and {second} is the float network",
+            hint="name the float network first",
+        )
+    return quantized == [False, True]
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One of the two networks, with the graph of its file."""
+
+    graph: Graph
+    model: Model
+
+    def info(self, name: str) -> TensorInfo:
+        """Return the tensor ``name`` with its scale."""
+        tensor = self.graph.tensor(name)
+        found = TensorInfo(name, tensor.dtype.value, tensor.size, tensor.shape)
+        scale = tensor.quantization
+        return found if scale is None else replace(found, scale=scale.scale, zero_point=scale.zero_point)
+
+
+def measured_losses(
+    network: Path,
+    quantized: Path,
+    data: DataKeys,
+    options: Mapping[str, OptionValue] | None = None,
+    *,
+    timeout: float = 60.0,
+) -> LossReport:
+    """Return what each tensor of ``quantized`` loses against the float file ``network``, over all cases of ``data``.
+
+    ``options`` are sizes of free dimensions of both. Tensors are paired by their names in the files. The code runs in
+    processes of its own, and a case may take ``timeout`` seconds. Networks with a state keep it from case to case.
+
+    Raises ``UsageError`` if no tensor or not every input of one has its name in the other, ``InputFileError`` for data
+    that do not fit, ``ProcessFailedError`` if a network fails, and as the native compiler.
+    """
+    with ExitStack() as stack:
+        sides = [_opened(path, dict(options or {}), timeout, stack) for path in (network, quantized)]
+        first, second = sides
+        kinds = dict(_paired(first, second, f"{network} and {quantized}"))
+        inputs = [tensor.source_name or tensor.name for tensor in first.model.inputs]
+        meters = {name: LossMeter(second.info(name)) for name in (*inputs, *kinds)}
+        cases = 0
+        for batch in open_data(data, first.model.inputs).batches(_BATCH):
+            for values in zip(*batch.inputs, strict=True):
+                _add_case(first, second, dict(zip(inputs, values, strict=True)), meters)
+            cases += len(batch)
+    keepable = node_names(network)
+    found = [meters[name].result(name, "") for name in inputs]
+    for name, kind in kinds.items():
+        nodes, before = _group(first.graph, name, meters)
+        found.append(meters[name].result(name, kind, before, [node for node in nodes if node in keepable]))
+    views = sum(1 for each in first.model.traced if each.function and each.tensor.name not in kinds)
+    return LossReport(cases, tuple(found), tuple(first.graph.outputs), views)
+
+
+def _opened(path: Path, options: dict[str, OptionValue], timeout: float, stack: ExitStack) -> _Side:
+    name = default_name(path)
+    request = CompileRequest(name, path, CPUS["host"], options={**options, "trace": True})
+    library = compiler_called("native").compile(request)
+    model = stack.enter_context(load_library(library, str(path), isolated=True, timeout=timeout))
+    return _Side(read_model(path, name, choices=Choices.of(options)), model)
+
+
+def _paired(first: _Side, second: _Side, place: str) -> Iterator[tuple[str, str]]:
+    """Yield the tensors that operators of both write, with the kind of operator in the first."""
+    known = {each.tensor.name: each.tensor for each in second.model.traced}
+    inputs = [[tensor.source_name or tensor.name for tensor in side.model.inputs] for side in (first, second)]
+    own = {each.tensor.name: each for each in first.model.traced if each.function}
+    pairs = {
+        name: each.operator
+        for name, each in own.items()
+        if name in known and known[name].shape == each.tensor.shape and name in second.graph.tensors
+    }
+    if sorted(inputs[0]) != sorted(inputs[1]) or not pairs:
+        sides = (inputs if sorted(inputs[0]) != sorted(inputs[1]) else [list(own), list(known)])  # fmt: skip
+        raise UsageError(
+            "networks-not-paired",
+            place=place,
+            reason=f"one has {unpaired_text(sides[0])}, and the other {unpaired_text(sides[1])}",
+            hint="name a float network, and the file that was quantised from it",
+        )
+    yield from pairs.items()
+
+
+def _add_case(first: _Side, second: _Side, values: Mapping[str, Array], meters: Mapping[str, LossMeter]) -> None:
+    """Run both networks on ``values``, by the names of inputs, and add all tensors to their meters."""
+    stored = {name: meters[name].tensor.quantized(value) for name, value in values.items()}
+    real = {**values, **first.model.trace(values)}
+    got = {**stored, **second.model.trace(stored)}
+    for name, meter in meters.items():
+        if real[name].dtype.kind == "f":
+            meter.add(real[name], got[name])
+
+
+def _group(graph: Graph, name: str, known: Mapping[str, LossMeter]) -> tuple[list[str], list[str]]:
+    """Return what is computed between compared tensors and ``name``, itself last, and the compared tensors."""
+    makers = {output: node for node in graph.nodes for output in node.outputs}
+    inner, before, reached = [name], list[str](), [name]
+    while reached:
+        node = makers.get(reached.pop())
+        for read in filter(None, node.inputs if node else ()):
+            if read in known:
+                before.append(read)
+            elif read in makers and read not in inner:
+                inner.insert(0, read)
+                reached.append(read)
+    return inner, before

@@ -1,0 +1,97 @@
+"""What each tensor of a quantised network has lost, and the advice that follows."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mlfbuild.datasets import DataKeys
+from mlfbuild.library import TensorInfo
+from mlfbuild.quantization import LossMeter, LostTensor, QuantizeKeys, quantize
+from mlfbuild.quantization.losses import LossAdvice, LossReport, advice_for
+from mlfbuild.usecases.compare import measured_losses
+from support.float_networks import calibration, float_onnx, hostile_tflite
+
+
+def test_the_ratio_is_that_of_its_definition_over_all_cases() -> None:
+    random = np.random.default_rng(0)
+    info = TensorInfo("t", "int8", 12, (1, 4, 3), 0.02, 5)
+    meter, real = LossMeter(info), random.normal(0, 1, (7, 1, 4, 3)).astype(np.float32)
+    stored = info.quantized(real + random.normal(0, 0.1, real.shape).astype(np.float32))
+    for case, got in zip(real, stored, strict=True):
+        meter.add(case, got)
+    found = meter.result("t", "ADD")
+    noise = real - info.dequantized(stored).astype(np.float64)
+    assert math.isclose(found.ratio, 10 * math.log10((real.astype(np.float64) ** 2).sum() / (noise**2).sum()))
+    low, high = (limit - 5 for limit in (-128, 127))
+    beyond = (real < (low - 1.01) * 0.02) | (real > (high + 1.01) * 0.02)
+    assert (found.saturated, found.in_float) == (beyond.mean(), False)
+    assert LossMeter(TensorInfo("f", "float32", 4, (1,))).result("f", "").ratio == math.inf
+
+
+def lost(name: str, ratio: float, *inputs: str, **others: Any) -> LostTensor:
+    facts = {"rounding": 60.0, "channels": 60.0, "saturated": 0.0, "clipped": 0.0, "in_float": False, "nodes": (name,)}
+    return LostTensor(name, "ADD", ratio, **{**facts, "inputs": inputs, **others})
+
+
+def test_advice_depends_on_where_noise_begins_and_on_its_cause() -> None:
+    good = lost("a", 50)
+    weights = [good, lost("b", 20, "a"), lost("c", 19, "b")]
+    assert advice_for(weights) == {"b": LossAdvice("keep-float", ("b",))}
+    coarse = [good, lost("b", 20, "a", rounding=21.0), lost("c", 19, "b")]
+    assert advice_for(coarse) == {"b": LossAdvice("keep-float", ("b", "c"))}
+    hidden = [lost("a", 50, channels=9.0), lost("b", 20, "a")]
+    assert advice_for(hidden) == {"b": LossAdvice("keep-float", ("a", "b"))}
+    assert advice_for([good, lost("b", 20, "a", rounding=20.5, clipped=0.9)]) == {"b": LossAdvice("calibration")}
+    assert advice_for([good, lost("b", 20, "a", in_float=True), lost("c", 30, "a")]) == {}
+    slow = tuple(lost(f"t{at}", 40.0 - 2 * at, f"t{at - 1}") for at in range(9))
+    assert LossReport(1, slow, ("t8",), 0).whole == LossAdvice("int16")
+    assert LossReport(1, slow[:3], ("t2",), 0).whole is None
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, tool: Any) -> Path:
+    tool("gcc")
+    root = tmp_path_factory.mktemp("losses")
+    (root / "net.tflite").write_bytes(hostile_tflite())
+    calibration(root / "net.npz", 20)
+    return root
+
+
+def measured(folder: Path, **keys: Any) -> LossReport:
+    data = DataKeys(folder / "net.npz")
+    quantize(folder / "net.tflite", QuantizeKeys(data, **keys), folder / "int8.tflite")
+    return measured_losses(folder / "net.tflite", folder / "int8.tflite", data)
+
+
+def test_the_operator_behind_a_large_channel_is_named_and_the_advice_helps(folder: Path) -> None:
+    report = measured(folder)
+    worst = report.ranked[0]
+    assert (worst.name, worst.operator, report.cases) == ("t6", "DEPTHWISE_CONV_2D", 20)
+    assert worst.ratio < 10
+    assert report.advice == {"t6": LossAdvice("keep-float", ("t3", "t6"))}
+    better = measured(folder, keep_float=report.advice["t6"].nodes)
+    assert (better.advice, better.ranked[0].ratio > 40) == ({}, True)
+
+
+@pytest.mark.sweep
+def test_calibration_with_other_data_than_those_of_the_field_is_named(folder: Path) -> None:
+    np.savez(folder / "dim.npz", in0=np.load(folder / "net.npz")["in0"] / 8)
+    quantize(folder / "net.tflite", QuantizeKeys(DataKeys(folder / "dim.npz")), folder / "dim.tflite")
+    report = measured_losses(folder / "net.tflite", folder / "dim.tflite", DataKeys(folder / "net.npz"))
+    assert report.advice["t0"] == LossAdvice("calibration")
+    assert {each.name: each for each in report.tensors}["t0"].saturated > 0.8
+
+
+@pytest.mark.sweep
+def test_tensors_of_onnx_are_paired_though_operators_are_fused(folder: Path) -> None:
+    (folder / "net.onnx").write_bytes(float_onnx())
+    data = DataKeys(calibration(folder / "onnx.npz", 20, shape=(1, 3, 8, 8)))
+    quantize(folder / "net.onnx", QuantizeKeys(data), folder / "int8.onnx")
+    report = measured_losses(folder / "net.onnx", folder / "int8.onnx", data)
+    nodes = {each.name: each.nodes for each in report.tensors}
+    assert nodes["relu"] == ("conv", "normal", "relu")
+    assert {"x", "deep", "sum", "pool", "logits", "y"} < {*nodes}
+    assert report.ranked[0].ratio > 30
