@@ -247,12 +247,12 @@ def _compare_runs(options: SharedOptions, first: Path, second: Path, inputs: Pat
 
 def _compare_quantized(options: SharedOptions, first: Path, second: Path, inputs: Path, timeout: float) -> bool:
     from mlfbuild.datasets import DataKeys
-    from mlfbuild.usecases import measured_losses
+    from mlfbuild.usecases import file_losses
 
     if options.model:
         raise UsageError.not_applicable("--model", "a model file has one network", "omit it")
     with working(options, f"running {first} and {second}"):
-        report = measured_losses(first, second, DataKeys(inputs), timeout=timeout)
+        report = file_losses(first, second, DataKeys(inputs), timeout=timeout)
     text = f"{first} and {second}: {report.text(verbose=options.verbose)}"
     show_result(options, {"first": first, "second": second, **report.to_json()}, text)
     return True

@@ -1,6 +1,7 @@
 """What each tensor of a quantised network has lost, and the advice that follows."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from mlfbuild.datasets import DataKeys
 from mlfbuild.library import TensorInfo
 from mlfbuild.quantization import LossMeter, LostTensor, QuantizeKeys, quantize
 from mlfbuild.quantization.losses import LossAdvice, LossReport, advice_for
-from mlfbuild.usecases.compare import measured_losses
+from mlfbuild.usecases.compare import file_losses
+from mlfbuild.usecases.quantize.improving import candidates
 from support.float_networks import calibration, float_onnx, hostile_tflite
 
 
@@ -51,6 +53,20 @@ def test_advice_depends_on_where_noise_begins_and_on_its_cause() -> None:
     assert LossReport(1, slow[:3], ("t2",), 0).whole is None
 
 
+def test_candidates_change_one_thing_each_and_int16_comes_last() -> None:
+    keys = QuantizeKeys(DataKeys(Path("x.npz")), method="mse", per_channel=False, keep_float=("b",))
+    coarse, clipped = lost("b", 20, "a", rounding=21.0), lost("d", 10, "a", rounding=10.0, clipped=0.9)
+    losses = LossReport(1, (lost("a", 50), coarse, lost("c", 19, "b"), clipped), ("c",), 0)
+    found = [*candidates(keys, losses)]
+    assert found == [
+        replace(keys, method="minmax"),
+        replace(keys, per_channel=True),
+        replace(keys, keep_float=("b", "c")),
+        replace(keys, activations="int16"),
+    ]
+    assert [*candidates(replace(keys, weights="int4"), LossReport(1, (), (), 0))] == []
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, tool: Any) -> Path:
     tool("gcc")
@@ -63,9 +79,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory, tool: Any) -> Path:
 def measured(folder: Path, **keys: Any) -> LossReport:
     data = DataKeys(folder / "net.npz")
     quantize(folder / "net.tflite", QuantizeKeys(data, **keys), folder / "int8.tflite")
-    return measured_losses(folder / "net.tflite", folder / "int8.tflite", data)
+    return file_losses(folder / "net.tflite", folder / "int8.tflite", data)
 
 
+@pytest.mark.sweep
 def test_the_operator_behind_a_large_channel_is_named_and_the_advice_helps(folder: Path) -> None:
     report = measured(folder)
     worst = report.ranked[0]
@@ -80,7 +97,7 @@ def test_the_operator_behind_a_large_channel_is_named_and_the_advice_helps(folde
 def test_calibration_with_other_data_than_those_of_the_field_is_named(folder: Path) -> None:
     np.savez(folder / "dim.npz", in0=np.load(folder / "net.npz")["in0"] / 8)
     quantize(folder / "net.tflite", QuantizeKeys(DataKeys(folder / "dim.npz")), folder / "dim.tflite")
-    report = measured_losses(folder / "net.tflite", folder / "dim.tflite", DataKeys(folder / "net.npz"))
+    report = file_losses(folder / "net.tflite", folder / "dim.tflite", DataKeys(folder / "net.npz"))
     assert report.advice["t0"] == LossAdvice("calibration")
     assert {each.name: each for each in report.tensors}["t0"].saturated > 0.8
 
@@ -90,7 +107,7 @@ def test_tensors_of_onnx_are_paired_though_operators_are_fused(folder: Path) -> 
     (folder / "net.onnx").write_bytes(float_onnx())
     data = DataKeys(calibration(folder / "onnx.npz", 20, shape=(1, 3, 8, 8)))
     quantize(folder / "net.onnx", QuantizeKeys(data), folder / "int8.onnx")
-    report = measured_losses(folder / "net.onnx", folder / "int8.onnx", data)
+    report = file_losses(folder / "net.onnx", folder / "int8.onnx", data)
     nodes = {each.name: each.nodes for each in report.tensors}
     assert nodes["relu"] == ("conv", "normal", "relu")
     assert {"x", "deep", "sum", "pool", "logits", "y"} < {*nodes}

@@ -66,4 +66,4 @@ def hostile_tflite(factor: float = 3000, seed: int = 0) -> bytes:
     image = net.conv2d(net.input(SHAPE), first, bias=_weights(random, 8), padding="SAME", activation="RELU")
     deep = net.depthwise_conv2d(image, second, bias=_weights(random, 8), padding="SAME")
     pooled = net.reshape(net.pool2d("AVERAGE", deep, (8, 8)), (1, 8))
-    return net.build([net.softmax(net.fully_connected(pooled, _weights(random, 4, 8) * 8, bias=_weights(random, 4)))])
+    return net.build([net.softmax(net.fully_connected(pooled, _weights(random, 4, 8), bias=_weights(random, 4)))])

@@ -12,6 +12,6 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.usecases.compare.comparing import compare_archives, compare_runs
-    from mlfbuild.usecases.compare.losses import is_float_with_quantized, measured_losses
+    from mlfbuild.usecases.compare.losses import file_losses, is_float_with_quantized, measured_losses
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -14,7 +14,7 @@ from mlfbuild.compilers import compiler_called
 from mlfbuild.core import UsageError
 from mlfbuild.datasets import DataKeys, open_data
 from mlfbuild.jobs import default_name, is_model
-from mlfbuild.library import CompileRequest, OptionValue, TensorInfo
+from mlfbuild.library import CompileRequest, TensorInfo
 from mlfbuild.native import Choices, Graph, read_model
 from mlfbuild.quantization import LossMeter, LossReport, is_quantized, node_names, unpaired_text
 from mlfbuild.targets import CPUS
@@ -57,26 +57,30 @@ class _Side:
         return found if scale is None else replace(found, scale=scale.scale, zero_point=scale.zero_point)
 
 
-def measured_losses(
-    network: Path,
-    quantized: Path,
-    data: DataKeys,
-    options: Mapping[str, OptionValue] | None = None,
-    *,
-    timeout: float = 60.0,
-) -> LossReport:
-    """Return what each tensor of ``quantized`` loses against the float file ``network``, over all cases of ``data``.
+def file_losses(network: Path, quantized: Path, data: DataKeys, *, timeout: float = 60.0) -> LossReport:
+    """Return ``measured_losses`` of two model files."""
+    first, second = (
+        CompileRequest(default_name(path), path, CPUS["host"], options={}) for path in (network, quantized)
+    )
+    return measured_losses(first, second, data, timeout=timeout)
 
-    ``options`` are sizes of free dimensions of both. Tensors are paired by their names in the files. The code runs in
-    processes of its own, and a case may take ``timeout`` seconds. Networks with a state keep it from case to case.
+
+def measured_losses(
+    network: CompileRequest, quantized: CompileRequest, data: DataKeys, *, timeout: float = 60.0
+) -> LossReport:
+    """Return what each tensor of ``quantized`` loses against the float ``network``, over all cases of ``data``.
+
+    Both are compiled for this machine, whatever their CPU is. Tensors are paired by their names in the files. The code
+    runs in processes of its own, and a case may take ``timeout`` seconds. Networks with a state keep it from case to
+    case.
 
     Raises ``UsageError`` if no tensor or not every input of one has its name in the other, ``InputFileError`` for data
     that do not fit, ``ProcessFailedError`` if a network fails, and as the native compiler.
     """
     with ExitStack() as stack:
-        sides = [_opened(path, dict(options or {}), timeout, stack) for path in (network, quantized)]
+        sides = [_opened(request, timeout, stack) for request in (network, quantized)]
         first, second = sides
-        kinds = dict(_paired(first, second, f"{network} and {quantized}"))
+        kinds = dict(_paired(first, second, f"{network.source} and {quantized.source}"))
         inputs = [tensor.source_name or tensor.name for tensor in first.model.inputs]
         meters = {name: LossMeter(second.info(name)) for name in (*inputs, *kinds)}
         cases = 0
@@ -84,7 +88,7 @@ def measured_losses(
             for values in zip(*batch.inputs, strict=True):
                 _add_case(first, second, dict(zip(inputs, values, strict=True)), meters)
             cases += len(batch)
-    keepable = node_names(network)
+    keepable = node_names(network.source)
     found = [meters[name].result(name, "") for name in inputs]
     for name, kind in kinds.items():
         nodes, before = _group(first.graph, name, meters)
@@ -93,12 +97,11 @@ def measured_losses(
     return LossReport(cases, tuple(found), tuple(first.graph.outputs), views)
 
 
-def _opened(path: Path, options: dict[str, OptionValue], timeout: float, stack: ExitStack) -> _Side:
-    name = default_name(path)
-    request = CompileRequest(name, path, CPUS["host"], options={**options, "trace": True})
-    library = compiler_called("native").compile(request)
-    model = stack.enter_context(load_library(library, str(path), isolated=True, timeout=timeout))
-    return _Side(read_model(path, name, choices=Choices.of(options)), model)
+def _opened(request: CompileRequest, timeout: float, stack: ExitStack) -> _Side:
+    traced = replace(request, cpu=CPUS["host"], options={**request.options, "trace": True})
+    library = compiler_called("native").compile(traced)
+    model = stack.enter_context(load_library(library, str(request.source), isolated=True, timeout=timeout))
+    return _Side(read_model(request.source, request.name, choices=Choices.of(request.options)), model)
 
 
 def _paired(first: _Side, second: _Side, place: str) -> Iterator[tuple[str, str]]:
