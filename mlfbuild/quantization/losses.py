@@ -15,7 +15,8 @@ is kept, so that memory does not depend on the number of cases.
    operator and those that read the result stay in float.
 5. If it makes as much in an input, with all channels counting alike, the scale of the input hides small channels behind
    a large one: the operator that writes the input stays in float as well.
-6. Otherwise the weights are too coarse, and the operator alone stays in float.
+6. Otherwise the weights, if there are any, are too coarse, and the operator alone stays in float. An operator without
+   weights, such as a softmax, can only make the noise of its input larger.
 7. If no operator stands out, though an output is below ``GOOD``, noise adds up: ``int16`` has 256 times finer steps.
 """
 
@@ -66,7 +67,14 @@ class LostTensor:
     inputs: tuple[str, ...] = ()
     """The tensors that the operator reads, as far as they are compared."""
     nodes: tuple[str, ...] = ()
-    """What ``keep-float`` calls the operator and those that are fused with it."""
+    """What ``keep-float`` calls the operator and those that are fused with it, itself last."""
+    weights: bool = True
+    """Whether the operator has any."""
+
+    @property
+    def label(self) -> str:
+        """A short name for people."""
+        return self.nodes[-1] if self.nodes else self.name
 
 
 @dataclass(frozen=True)
@@ -83,6 +91,15 @@ class LossAdvice:
         if self.kind == KEEP_FLOAT:
             return f"keep-float: [{', '.join(self.nodes)}]"
         return "activations: int16" if self.kind == INT16 else "more or other calibration data, or method: minmax"
+
+
+@dataclass(frozen=True)
+class LossOrigin:
+    """What computes a tensor: the last three fields of ``LostTensor``."""
+
+    inputs: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    weights: bool = False
 
 
 @dataclass
@@ -115,8 +132,9 @@ class LossMeter:
             self._beyond += int(beyond.sum())
             self._clipped += float(parts[2][beyond].sum())
 
-    def result(self, name: str, operator: str, inputs: Sequence[str] = (), nodes: Sequence[str] = ()) -> LostTensor:
+    def result(self, name: str, operator: str, origin: LossOrigin | None = None) -> LostTensor:
         """Return what the tensor called ``name`` in the float network has lost; see ``LostTensor``."""
+        origin = origin or LossOrigin()
         signal, noise, rounding = self._sums
         alive = signal > 0
         relative = float(np.mean(rounding[alive] / signal[alive])) if alive.any() else 0.0
@@ -129,8 +147,9 @@ class LossMeter:
             self._beyond / max(1, self._elements),
             self._clipped / (float(rounding.sum()) or 1.0),
             self.tensor.scale is None,
-            tuple(inputs),
-            tuple(nodes),
+            origin.inputs,
+            origin.nodes,
+            origin.weights,
         )
 
 
@@ -156,10 +175,11 @@ def _advice(lost: LostTensor, known: Mapping[str, LostTensor]) -> LossAdvice | N
     if not lost.operator or lost.ratio > min((each.ratio for each in inputs), default=math.inf) - HALF:
         return None
     limit = lost.ratio + HALF
-    kept = [lost]
+    kept = [lost] if lost.weights or lost.rounding < limit else []
     if lost.rounding < limit:
         kept += [each for each in known.values() if lost.name in each.inputs]
-    kept += [each for each in inputs if each.channels < limit]
+    hidden = [each for each in inputs if each.channels < limit]
+    kept += [lost, *hidden] if hidden else []
     nodes = tuple(node for each in known.values() if each in kept and not each.in_float for node in each.nodes)
     return LossAdvice(KEEP_FLOAT, nodes) if nodes else None
 
@@ -201,6 +221,7 @@ class LossReport:
             "tensors": [
                 {
                     "name": each.name,
+                    "label": each.label,
                     "operator": each.operator or None,
                     "decibels": _finite(each.ratio),
                     "rounding_decibels": _finite(each.rounding),
@@ -234,7 +255,7 @@ class LossReport:
         for each in self.ranked[:most]:
             ratio = f"{each.ratio:.1f}" if math.isfinite(each.ratio) else "exact" if each.ratio > 0 else "no signal"
             saturated = "float" if each.in_float else f"{100 * each.saturated:.2g} %"
-            yield each.name, each.operator or "input", ratio, saturated, str(advice.get(each.name, ""))
+            yield each.label, each.operator or "input", ratio, saturated, str(advice.get(each.name, ""))
 
 
 def _finite(value: float) -> float | None:

@@ -16,7 +16,7 @@ from mlfbuild.datasets import DataKeys, open_data
 from mlfbuild.jobs import default_name, is_model
 from mlfbuild.library import CompileRequest, TensorInfo
 from mlfbuild.native import Choices, Graph, read_model
-from mlfbuild.quantization import LossMeter, LossReport, is_quantized, node_names, unpaired_text
+from mlfbuild.quantization import LossMeter, LossOrigin, LossReport, is_quantized, node_names, unpaired_text
 from mlfbuild.targets import CPUS
 from mlfbuild.verify.host import Model, load_library
 
@@ -91,8 +91,7 @@ def measured_losses(
     keepable = node_names(network.source)
     found = [meters[name].result(name, "") for name in inputs]
     for name, kind in kinds.items():
-        nodes, before = _group(first.graph, name, meters)
-        found.append(meters[name].result(name, kind, before, [node for node in nodes if node in keepable]))
+        found.append(meters[name].result(name, kind, _origin(first.graph, name, meters, keepable)))
     views = sum(1 for each in first.model.traced if each.function and each.tensor.name not in kinds)
     return LossReport(cases, tuple(found), tuple(first.graph.outputs), views)
 
@@ -135,10 +134,10 @@ def _add_case(first: _Side, second: _Side, values: Mapping[str, Array], meters: 
             meter.add(real[name], got[name])
 
 
-def _group(graph: Graph, name: str, known: Mapping[str, LossMeter]) -> tuple[list[str], list[str]]:
-    """Return what is computed between compared tensors and ``name``, itself last, and the compared tensors."""
+def _origin(graph: Graph, name: str, known: Mapping[str, LossMeter], keepable: Mapping[str, str]) -> LossOrigin:
+    """Return what is computed between tensors that are compared and the tensor ``name``."""
     makers = {output: node for node in graph.nodes for output in node.outputs}
-    inner, before, reached = [name], list[str](), [name]
+    inner, before, reached, weights = [name], list[str](), [name], False
     while reached:
         node = makers.get(reached.pop())
         for read in filter(None, node.inputs if node else ()):
@@ -147,4 +146,5 @@ def _group(graph: Graph, name: str, known: Mapping[str, LossMeter]) -> tuple[lis
             elif read in makers and read not in inner:
                 inner.insert(0, read)
                 reached.append(read)
-    return inner, before
+            weights = weights or (read not in makers and graph.tensor(read).dtype.value == "float32")
+    return LossOrigin(tuple(before), tuple(keepable[each] for each in inner if each in keepable), weights)
