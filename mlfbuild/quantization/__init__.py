@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.quantization.engines import METHOD_WORDS, engine_of, engine_versions, node_names
     from mlfbuild.quantization.losses import (
-        CALIBRATION, KEEP_FLOAT, LossAdvice, LossMeter, LossReport, LostTensor, LossOrigin, unpaired_text,
+        CALIBRATION, KEEP_FLOAT, LossAdvice, LossCase, LossMeter, LossReport, LostTensor, unpaired_text,
     )
     from mlfbuild.quantization.quantize_keys import ACTIVATIONS, IO, MINMAX, WEIGHTS, QuantizeKeys, quantize_problems
     from mlfbuild.quantization.quantizing import QuantizedNetwork, QuantizedOperator, is_quantized, quantize

@@ -5,19 +5,19 @@ the float network and ``q`` the real numbers that the quantised one stores, over
 measure of Widrow and Kollar, *Quantization Noise* (2008), and of ONNX Runtime's ``qdq_loss_debug``. Sums are all that
 is kept, so that memory does not depend on the number of cases.
 
-**Rules.** Noise that a tensor has, but no input of its operator, begins there. Its cause decides what helps:
+**Rules.** A tensor differs from the float one because its operator adds noise, because rounding has taken from its
+inputs what the operator needs, or because its inputs had noise before. The float operator tells them apart: on the
+quantised inputs, it gives the result without the operator's own noise; on the float inputs, rounded with their scales,
+it gives what their rounding does. What makes at least half of the noise of a tensor (``HALF``) decides what helps:
 
 1. A tensor of ``GOOD`` decibels or more needs nothing: its noise is a thousandth of its signal.
-2. If values beyond the ends of the integers make most of the noise, the range is too narrow: other calibration data, or
-   the method ``minmax``, widen it.
-3. Noise begins at an operator if the ratio is ``HALF`` below that of its worst input: then at least half is its own.
-4. If rounding with the scale of the result alone makes half of the noise, the scale is too coarse for the values: the
-   operator and those that read the result stay in float.
-5. If it makes as much in an input, with all channels counting alike, the scale of the input hides small channels behind
-   a large one: the operator that writes the input stays in float as well.
-6. Otherwise the weights, if there are any, are too coarse, and the operator alone stays in float. An operator without
-   weights, such as a softmax, can only make the noise of its input larger.
-7. If no operator stands out, though an output is below ``GOOD``, noise adds up: ``int16`` has 256 times finer steps.
+2. Values beyond the ends of the integers: the range is too narrow, and other calibration data, or the method
+   ``minmax``, widen it.
+3. The rounding of the inputs: their scales hide small values that matter behind large ones that do not, such as those
+   of another channel. The operator and those that write its inputs stay in float.
+4. The operator's own noise: it stays in float. If rounding its result makes that noise, so do those that read it.
+5. Otherwise the noise comes from its inputs, which have rows of their own.
+6. If no operator stands out, though an output is below ``GOOD``, noise adds up: ``int16`` has 256 times finer steps.
 """
 
 from __future__ import annotations
@@ -56,8 +56,10 @@ class LostTensor:
     """Signal to noise in decibels; infinite without noise."""
     rounding: float
     """The ratio if the float values were only rounded with the scale of the tensor."""
-    channels: float
-    """The same with all channels, along the last axis, counting alike."""
+    own: float
+    """The ratio if only its operator added noise, its own rounding included."""
+    from_rounding: float
+    """The ratio if only its inputs were rounded with their scales."""
     saturated: float
     """The part of elements, 0 to 1, that lie beyond what the end of the integers stands for by more than a step."""
     clipped: float
@@ -68,8 +70,6 @@ class LostTensor:
     """The tensors that the operator reads, as far as they are compared."""
     nodes: tuple[str, ...] = ()
     """What ``keep-float`` calls the operator and those that are fused with it, itself last."""
-    weights: bool = True
-    """Whether the operator has any."""
 
     @property
     def label(self) -> str:
@@ -94,12 +94,17 @@ class LossAdvice:
 
 
 @dataclass(frozen=True)
-class LossOrigin:
-    """What computes a tensor: the last three fields of ``LostTensor``."""
+class LossCase:
+    """The values of one tensor in one case."""
 
-    inputs: tuple[str, ...] = ()
-    nodes: tuple[str, ...] = ()
-    weights: bool = False
+    real: Array
+    """Of the float network."""
+    stored: Array
+    """Of the quantised one, as it stores them."""
+    alone: Array
+    """What the float operator makes of the inputs of the quantised one."""
+    rounded: Array
+    """What the float operator makes of the inputs of the float network, rounded with their scales."""
 
 
 @dataclass
@@ -108,48 +113,46 @@ class LossMeter:
 
     tensor: TensorInfo
     """The quantised tensor, with its scale if it has one."""
-    _sums: Array = field(default_factory=lambda: np.zeros((3, 1)))
-    """By channel: signal, noise, noise of rounding."""
+    _sums: Array = field(default_factory=lambda: np.zeros(5))
+    """Signal, noise, noise of rounding, the operator's own, and that of its rounded inputs."""
     _clipped: float = 0.0
     _beyond: int = 0
     _elements: int = 0
 
-    def add(self, real: Array, stored: Array) -> None:
-        """Add one case: the values of the float network, and what the quantised one stores.
+    def round(self, real: Array) -> Array:
+        """Return ``real`` rounded with the scale of the tensor; as it is without one."""
+        return self.tensor.dequantized(self.tensor.quantized(real))
 
-        Both have the shape of the tensor, channels last. Values that are no finite numbers do not count.
-        """
-        width = real.shape[-1] if real.ndim > 1 else 1
-        wanted = real.astype(np.float64).reshape(-1, width)
-        got = self.tensor.dequantized(stored).astype(np.float64).reshape(-1, width)
-        rounded = self.tensor.dequantized(self.tensor.quantized(real)).astype(np.float64).reshape(-1, width)
-        finite = np.isfinite(wanted) & np.isfinite(got)
-        parts = [np.where(finite, each, 0.0) ** 2 for each in (wanted, wanted - got, wanted - rounded)]
-        self._sums = self._sums + np.stack([part.sum(axis=0) for part in parts])
+    def add(self, case: LossCase) -> None:
+        """Add one case; values that are no finite numbers do not count."""
+        real, got = (each.astype(np.float64) for each in (case.real, self.tensor.dequantized(case.stored)))
+        finite = np.isfinite(real) & np.isfinite(got)
+        rounding = real - self.round(case.real)
+        parts = [np.where(finite, each, 0.0) ** 2
+                 for each in (real, real - got, rounding, case.alone - got, case.rounded - real)]  # fmt: skip
+        self._sums = self._sums + [part.sum() for part in parts]
         self._elements += int(finite.sum())
         if self.tensor.scale is not None:
-            beyond = finite & (np.abs(wanted - rounded) > _BEYOND * self.tensor.scale)
+            beyond = finite & (np.abs(rounding) > _BEYOND * self.tensor.scale)
             self._beyond += int(beyond.sum())
             self._clipped += float(parts[2][beyond].sum())
 
-    def result(self, name: str, operator: str, origin: LossOrigin | None = None) -> LostTensor:
+    def result(self, name: str, operator: str, inputs: Sequence[str] = (), nodes: Sequence[str] = ()) -> LostTensor:
         """Return what the tensor called ``name`` in the float network has lost; see ``LostTensor``."""
-        origin = origin or LossOrigin()
-        signal, noise, rounding = self._sums
-        alive = signal > 0
-        relative = float(np.mean(rounding[alive] / signal[alive])) if alive.any() else 0.0
+        signal, *noises = (float(each) for each in self._sums)
+        ratio, rounding, own, from_rounding = (decibels(signal, noise) for noise in noises)
         return LostTensor(
             name,
             operator,
-            decibels(float(signal.sum()), float(noise.sum())),
-            decibels(float(signal.sum()), float(rounding.sum())),
-            decibels(1.0, relative),
+            ratio,
+            rounding,
+            own,
+            from_rounding,
             self._beyond / max(1, self._elements),
-            self._clipped / (float(rounding.sum()) or 1.0),
+            self._clipped / (noises[1] or 1.0),
             self.tensor.scale is None,
-            origin.inputs,
-            origin.nodes,
-            origin.weights,
+            tuple(inputs),
+            tuple(nodes),
         )
 
 
@@ -169,17 +172,15 @@ def advice_for(tensors: Sequence[LostTensor]) -> dict[str, LossAdvice]:
 
 
 def _advice(lost: LostTensor, known: Mapping[str, LostTensor]) -> LossAdvice | None:
-    if lost.clipped > 0.5 and lost.rounding < lost.ratio + HALF:
+    limit, kept = lost.ratio + HALF, []
+    if lost.clipped > 0.5 and lost.rounding < limit:
         return LossAdvice(CALIBRATION)
-    inputs = [known[name] for name in lost.inputs if name in known]
-    if not lost.operator or lost.ratio > min((each.ratio for each in inputs), default=math.inf) - HALF:
-        return None
-    limit = lost.ratio + HALF
-    kept = [lost] if lost.weights or lost.rounding < limit else []
-    if lost.rounding < limit:
-        kept += [each for each in known.values() if lost.name in each.inputs]
-    hidden = [each for each in inputs if each.channels < limit]
-    kept += [lost, *hidden] if hidden else []
+    if lost.from_rounding < limit:
+        kept += [lost, *(known[name] for name in lost.inputs if name in known)]
+    if lost.own < limit:
+        kept.append(lost)
+        if lost.rounding < limit:
+            kept += [each for each in known.values() if lost.name in each.inputs]
     nodes = tuple(node for each in known.values() if each in kept and not each.in_float for node in each.nodes)
     return LossAdvice(KEEP_FLOAT, nodes) if nodes else None
 
@@ -225,6 +226,8 @@ class LossReport:
                     "operator": each.operator or None,
                     "decibels": _finite(each.ratio),
                     "rounding_decibels": _finite(each.rounding),
+                    "own_decibels": _finite(each.own),
+                    "input_rounding_decibels": _finite(each.from_rounding),
                     "saturated": each.saturated,
                     "float": each.in_float,
                     "advice": _json(advice.get(each.name)),

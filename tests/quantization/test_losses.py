@@ -10,7 +10,7 @@ import pytest
 
 from mlfbuild.datasets import DataKeys
 from mlfbuild.library import TensorInfo
-from mlfbuild.quantization import LossMeter, LostTensor, QuantizeKeys, quantize
+from mlfbuild.quantization import LossCase, LossMeter, LostTensor, QuantizeKeys, quantize
 from mlfbuild.quantization.losses import LossAdvice, LossReport, advice_for
 from mlfbuild.usecases.compare import file_losses
 from mlfbuild.usecases.quantize.improving import candidates
@@ -23,7 +23,7 @@ def test_the_ratio_is_that_of_its_definition_over_all_cases() -> None:
     meter, real = LossMeter(info), random.normal(0, 1, (7, 1, 4, 3)).astype(np.float32)
     stored = info.quantized(real + random.normal(0, 0.1, real.shape).astype(np.float32))
     for case, got in zip(real, stored, strict=True):
-        meter.add(case, got)
+        meter.add(LossCase(case, got, case, case))
     found = meter.result("t", "ADD")
     noise = real - info.dequantized(stored).astype(np.float64)
     assert math.isclose(found.ratio, 10 * math.log10((real.astype(np.float64) ** 2).sum() / (noise**2).sum()))
@@ -34,28 +34,29 @@ def test_the_ratio_is_that_of_its_definition_over_all_cases() -> None:
 
 
 def lost(name: str, ratio: float, *inputs: str, **others: Any) -> LostTensor:
-    facts = {"rounding": 60.0, "channels": 60.0, "saturated": 0.0, "clipped": 0.0, "in_float": False, "nodes": (name,)}
-    return LostTensor(name, "ADD", ratio, **{**facts, "inputs": inputs, **others})
+    facts = {"rounding": 60.0, "own": 60.0, "from_rounding": 60.0, "saturated": 0.0, "clipped": 0.0, "in_float": False}
+    return LostTensor(name, "ADD", ratio, **{**facts, "inputs": inputs, "nodes": (name,), **others})
 
 
-def test_advice_depends_on_where_noise_begins_and_on_its_cause() -> None:
-    good = lost("a", 50)
-    weights = [good, lost("b", 20, "a"), lost("c", 19, "b")]
-    assert advice_for(weights) == {"b": LossAdvice("keep-float", ("b",))}
-    coarse = [good, lost("b", 20, "a", rounding=21.0), lost("c", 19, "b")]
-    assert advice_for(coarse) == {"b": LossAdvice("keep-float", ("b", "c"))}
-    hidden = [lost("a", 50, channels=9.0), lost("b", 20, "a")]
-    assert advice_for(hidden) == {"b": LossAdvice("keep-float", ("a", "b"))}
-    assert advice_for([good, lost("b", 20, "a", rounding=20.5, clipped=0.9)]) == {"b": LossAdvice("calibration")}
-    assert advice_for([good, lost("b", 20, "a", in_float=True), lost("c", 30, "a")]) == {}
-    slow = tuple(lost(f"t{at}", 40.0 - 2 * at, f"t{at - 1}") for at in range(9))
-    assert LossReport(1, slow, ("t8",), 0).whole == LossAdvice("int16")
-    assert LossReport(1, slow[:3], ("t2",), 0).whole is None
+def test_advice_depends_on_what_makes_the_noise() -> None:
+    good, after = lost("a", 50), lost("c", 19, "b")
+
+    def advice(**noise: Any) -> dict[str, LossAdvice]:
+        return advice_for([good, lost("b", 20, "a", **noise), after])
+
+    assert advice() == {}
+    assert advice(own=22.0) == {"b": LossAdvice("keep-float", ("b",))}
+    assert advice(own=22.0, rounding=22.0) == {"b": LossAdvice("keep-float", ("b", "c"))}
+    assert advice(from_rounding=22.0) == {"b": LossAdvice("keep-float", ("a", "b"))}
+    assert advice(from_rounding=22.0, in_float=True) == {"b": LossAdvice("keep-float", ("a",))}
+    assert advice(rounding=20.5, clipped=0.9) == {"b": LossAdvice("calibration")}
+    assert LossReport(1, (good, after), ("c",), 0).whole == LossAdvice("int16")
+    assert LossReport(1, (good, after), ("a",), 0).whole is None
 
 
 def test_candidates_change_one_thing_each_and_int16_comes_last() -> None:
     keys = QuantizeKeys(DataKeys(Path("x.npz")), method="mse", per_channel=False, keep_float=("b",))
-    coarse, clipped = lost("b", 20, "a", rounding=21.0), lost("d", 10, "a", rounding=10.0, clipped=0.9)
+    coarse, clipped = lost("b", 20, "a", own=21.0, rounding=21.0), lost("d", 10, "a", rounding=10.0, clipped=0.9)
     losses = LossReport(1, (lost("a", 50), coarse, lost("c", 19, "b"), clipped), ("c",), 0)
     found = [*candidates(keys, losses)]
     assert found == [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,13 +15,14 @@ from mlfbuild.core import UsageError
 from mlfbuild.datasets import DataKeys, open_data
 from mlfbuild.jobs import default_name, is_model
 from mlfbuild.library import CompileRequest, TensorInfo
-from mlfbuild.native import Choices, Graph, read_model
-from mlfbuild.quantization import LossMeter, LossOrigin, LossReport, is_quantized, node_names, unpaired_text
+from mlfbuild.native import Choices, Graph, evaluate_in_turn, read_model
+from mlfbuild.quantization import LossCase, LossMeter, LossReport, is_quantized, node_names, unpaired_text
 from mlfbuild.targets import CPUS
 from mlfbuild.verify.host import Model, load_library
 
 Array = npt.NDArray[Any]
 _BATCH = 16
+_COPY = "copy of "
 
 
 def is_float_with_quantized(first: Path, second: Path) -> bool:
@@ -83,15 +84,17 @@ def measured_losses(
         kinds = dict(_paired(first, second, f"{network.source} and {quantized.source}"))
         inputs = [tensor.source_name or tensor.name for tensor in first.model.inputs]
         meters = {name: LossMeter(second.info(name)) for name in (*inputs, *kinds)}
+        cut = _cut(first.graph, [*inputs, *kinds])
         cases = 0
         for batch in open_data(data, first.model.inputs).batches(_BATCH):
             for values in zip(*batch.inputs, strict=True):
-                _add_case(first, second, dict(zip(inputs, values, strict=True)), meters)
+                _add_case(first, second, cut, dict(zip(inputs, values, strict=True)), meters)
             cases += len(batch)
     keepable = node_names(network.source)
     found = [meters[name].result(name, "") for name in inputs]
     for name, kind in kinds.items():
-        found.append(meters[name].result(name, kind, _origin(first.graph, name, meters, keepable)))
+        inner, before = _origin(first.graph, name, meters)
+        found.append(meters[name].result(name, kind, before, [keepable[each] for each in inner if each in keepable]))
     views = sum(1 for each in first.model.traced if each.function and each.tensor.name not in kinds)
     return LossReport(cases, tuple(found), tuple(first.graph.outputs), views)
 
@@ -111,7 +114,9 @@ def _paired(first: _Side, second: _Side, place: str) -> Iterator[tuple[str, str]
     pairs = {
         name: each.operator
         for name, each in own.items()
-        if name in known and known[name].shape == each.tensor.shape and name in second.graph.tensors
+        if name in known
+        and all(name in side.graph.tensors for side in (first, second))
+        and {known[name].shape, first.graph.tensor(name).shape} == {each.tensor.shape}
     }
     if sorted(inputs[0]) != sorted(inputs[1]) or not pairs:
         sides = (inputs if sorted(inputs[0]) != sorted(inputs[1]) else [list(own), list(known)])  # fmt: skip
@@ -124,20 +129,41 @@ def _paired(first: _Side, second: _Side, place: str) -> Iterator[tuple[str, str]
     yield from pairs.items()
 
 
-def _add_case(first: _Side, second: _Side, values: Mapping[str, Array], meters: Mapping[str, LossMeter]) -> None:
+def _add_case(
+    first: _Side, second: _Side, cut: Graph, values: Mapping[str, Array], meters: Mapping[str, LossMeter]
+) -> None:
     """Run both networks on ``values``, by the names of inputs, and add all tensors to their meters."""
     stored = {name: meters[name].tensor.quantized(value) for name, value in values.items()}
     real = {**values, **first.model.trace(values)}
     got = {**stored, **second.model.trace(stored)}
-    for name, meter in meters.items():
-        if real[name].dtype.kind == "f":
-            meter.add(real[name], got[name])
+    floats = {name: meter for name, meter in meters.items() if real[name].dtype.kind == "f"}
+    alone = _replayed(cut, real, {name: meter.tensor.dequantized(got[name]) for name, meter in floats.items()})
+    rounded = _replayed(cut, real, {name: meter.round(real[name]) for name, meter in floats.items()})
+    for name, meter in floats.items():
+        # An input of the network is written by none.
+        own = (alone[name], rounded[name]) if name not in values else (real[name], real[name])
+        meter.add(LossCase(real[name], got[name], *own))
 
 
-def _origin(graph: Graph, name: str, known: Mapping[str, LossMeter], keepable: Mapping[str, str]) -> LossOrigin:
-    """Return what is computed between tensors that are compared and the tensor ``name``."""
+def _cut(graph: Graph, known: Sequence[str]) -> Graph:
+    """Return ``graph`` with a copy of each tensor in ``known`` as input, which its readers read instead."""
+    copies = {name: f"{_COPY}{name}" for name in known}
+    tensors = [*graph.tensors.values(), *(replace(graph.tensor(name), name=copies[name]) for name in known)]
+    nodes = [replace(node, inputs=tuple(copies.get(name or "", name) for name in node.inputs)) for node in graph.nodes]
+    inputs = [*graph.inputs, *copies.values()]
+    return Graph(graph.name, tensors, nodes, inputs, graph.outputs, graph.states)
+
+
+def _replayed(cut: Graph, real: Mapping[str, Array], values: Mapping[str, Array]) -> dict[str, Array]:
+    """Return what each operator of a ``cut`` graph makes of ``values``, or of ``real`` where these have none."""
+    inputs = {name: {**real, **values}[name.removeprefix(_COPY)] for name in cut.inputs}
+    return next(evaluate_in_turn(cut, [inputs]))
+
+
+def _origin(graph: Graph, name: str, known: Mapping[str, LossMeter]) -> tuple[list[str], list[str]]:
+    """Return what is computed between tensors that are compared and ``name``, itself last, and these tensors."""
     makers = {output: node for node in graph.nodes for output in node.outputs}
-    inner, before, reached, weights = [name], list[str](), [name], False
+    inner, before, reached = [name], list[str](), [name]
     while reached:
         node = makers.get(reached.pop())
         for read in filter(None, node.inputs if node else ()):
@@ -146,5 +172,4 @@ def _origin(graph: Graph, name: str, known: Mapping[str, LossMeter], keepable: M
             elif read in makers and read not in inner:
                 inner.insert(0, read)
                 reached.append(read)
-            weights = weights or (read not in makers and graph.tensor(read).dtype.value == "float32")
-    return LossOrigin(tuple(before), tuple(keepable[each] for each in inner if each in keepable), weights)
+    return inner, before
