@@ -311,7 +311,6 @@ def test_networks_of_different_names(project: Folder) -> None:
     assert (found["models"], found["equal"]) == (["vww", "net"], True)
 
 
-@pytest.mark.sweep
 def test_a_quantised_network_is_ranked_beside_its_float_one(project: Folder) -> None:
     for name, network in (("net.tflite", hostile_tflite()), ("other.onnx", float_onnx())):
         project.write(name, network)
