@@ -31,7 +31,8 @@ the number 0 must be an integer. Products of int8 are summed in int32 and scaled
 which is an integer multiplication and a shift. An ``x`` of 3, which calibration did not have, becomes 127 as 2 does.
 
 **What it does not do.** It does not train, nor measure accuracy (``evaluation`` does), and knows no projects: ``jobs``
-makes it a step of a build. A file that is quantised already is refused.
+makes it a step of a build. A file that is quantised already is refused. ``losses`` judges the noise of tensors, but
+runs no network; the verbs ``compare`` and ``quantize`` do.
 """
 
 from __future__ import annotations

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from mlfbuild.datasets import DataKeys
-from mlfbuild.library import TensorInfo
+from mlfbuild.library import CompileRequest, TensorInfo
 from mlfbuild.quantization import LossCase, LossMeter, LostTensor, QuantizeKeys, quantize
 from mlfbuild.quantization.losses import LossAdvice, LossReport, advice_for
-from mlfbuild.usecases.compare import file_losses
+from mlfbuild.targets import CPUS
+from mlfbuild.usecases.compare import file_losses, measured_losses
 from mlfbuild.usecases.quantize.improving import candidates
 from support.float_networks import calibration, float_onnx, hostile_tflite
 
@@ -108,6 +109,8 @@ def test_tensors_of_onnx_are_paired_though_operators_are_fused(folder: Path) -> 
     (folder / "net.onnx").write_bytes(float_onnx())
     data = DataKeys(calibration(folder / "onnx.npz", 20, shape=(1, 3, 8, 8)))
     quantize(folder / "net.onnx", QuantizeKeys(data), folder / "int8.onnx")
+    requests = [CompileRequest("net", folder / name, CPUS["host"], options={}) for name in ("net.onnx", "int8.onnx")]
+    assert [measured_losses(*requests, data, most=most).cases for most in (0, 8, 20)] == [20, 7, 20]
     report = file_losses(folder / "net.onnx", folder / "int8.onnx", data)
     nodes = {each.name: each.nodes for each in report.tensors}
     assert nodes["relu"] == ("conv", "normal", "relu")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy.typing as npt
 
 from mlfbuild.compilers import compiler_called
 from mlfbuild.core import UsageError
-from mlfbuild.datasets import DataKeys, open_data
+from mlfbuild.datasets import DataKeys, Dataset, open_data
 from mlfbuild.jobs import default_name, is_model
 from mlfbuild.library import CompileRequest, TensorInfo
 from mlfbuild.native import Choices, Graph, evaluate_in_turn, read_model
@@ -67,13 +68,15 @@ def file_losses(network: Path, quantized: Path, data: DataKeys, *, timeout: floa
 
 
 def measured_losses(
-    network: CompileRequest, quantized: CompileRequest, data: DataKeys, *, timeout: float = 60.0
+    network: CompileRequest, quantized: CompileRequest, data: DataKeys, *, timeout: float = 60.0, most: int = 0
 ) -> LossReport:
-    """Return what each tensor of ``quantized`` loses against the float ``network``, over all cases of ``data``.
+    """Return what each tensor of ``quantized`` loses against the float ``network``, over the cases of ``data``.
+
+    With ``most``, take at most so many cases of data whose number is known before, evenly spread over all of them.
 
     Both are compiled for this machine, whatever their CPU is. Tensors are paired by their names in the files. The code
     runs in processes of its own, and a case may take ``timeout`` seconds. Networks with a state keep it from case to
-    case.
+    case; what makes their noise is judged with the initial state.
 
     Raises ``UsageError`` if no tensor or not every input of one has its name in the other, ``InputFileError`` for data
     that do not fit, ``ProcessFailedError`` if a network fails, and as the native compiler.
@@ -86,10 +89,9 @@ def measured_losses(
         meters = {name: LossMeter(second.info(name)) for name in (*inputs, *kinds)}
         cut = _cut(first.graph, [*inputs, *kinds])
         cases = 0
-        for batch in open_data(data, first.model.inputs).batches(_BATCH):
-            for values in zip(*batch.inputs, strict=True):
-                _add_case(first, second, cut, dict(zip(inputs, values, strict=True)), meters)
-            cases += len(batch)
+        for values in _chosen(open_data(data, first.model.inputs), most):
+            _add_case(first, second, cut, dict(zip(inputs, values, strict=True)), meters)
+            cases += 1
     keepable = node_names(network.source)
     found = [meters[name].result(name, "") for name in inputs]
     for name, kind in kinds.items():
@@ -97,6 +99,12 @@ def measured_losses(
         found.append(meters[name].result(name, kind, before, [keepable[each] for each in inner if each in keepable]))
     views = sum(1 for each in first.model.traced if each.function and each.tensor.name not in kinds)
     return LossReport(cases, tuple(found), tuple(first.graph.outputs), views)
+
+
+def _chosen(data: Dataset, most: int) -> Iterator[tuple[Array, ...]]:
+    stride = -(-(data.cases or 0) // most) if most else 1
+    every = (values for batch in data.batches(_BATCH) for values in zip(*batch.inputs, strict=True))
+    return islice(every, 0, None, max(1, stride))
 
 
 def _opened(request: CompileRequest, timeout: float, stack: ExitStack) -> _Side:
