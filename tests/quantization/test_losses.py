@@ -11,6 +11,7 @@ import pytest
 from mlfbuild.datasets import DataKeys
 from mlfbuild.library import CompileRequest, TensorInfo
 from mlfbuild.quantization import LossCase, LossMeter, LostTensor, QuantizeKeys, quantize
+from mlfbuild.quantization.engines import own_parts
 from mlfbuild.quantization.losses import LossAdvice, LossReport, advice_for
 from mlfbuild.targets import CPUS
 from mlfbuild.usecases.compare import file_losses, measured_losses
@@ -67,6 +68,11 @@ def test_candidates_change_one_thing_each_and_int16_comes_last() -> None:
         replace(keys, activations="int16"),
     ]
     assert [*candidates(replace(keys, weights="int4"), LossReport(1, (), (), 0))] == []
+
+
+def test_an_operator_has_the_parts_of_joined_names_that_no_other_has() -> None:
+    names = ["act/Relu;norm;conv", "conv2/Add;norm;conv", "norm;conv", "y"]
+    assert own_parts(names) == [["act/Relu"], ["conv2/Add"], ["norm;conv"], ["y"]]
 
 
 @pytest.fixture(scope="module")
