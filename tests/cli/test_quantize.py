@@ -36,6 +36,8 @@ def test_mistakes_before_an_engine_runs(floats: Folder) -> None:
     assert mistake(floats, "net.tflite", "-o", "new.tflite", "-O", "memory=smallest") == (2, "option-not-applicable")
     assert mistake(floats, "net.tflite", "-o", "new.tflite", "-O", "dim.n=2") == (2, "dims-of-tflite")
     assert mistake(floats, "net.tflite", "-o", "new.tflite", "--method", "entropy") == (2, "unknown-method")
+    floats.write("page.tflite", "<!DOCTYPE html>")
+    assert mistake(floats, "page.tflite", "-o", "new.tflite") == (5, "web-page-not-model")
 
 
 PROJECT = """\
