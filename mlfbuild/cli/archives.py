@@ -202,7 +202,8 @@ def compare(options: SharedOptions, first: Path, second: Path, inputs: Path | No
     same, and 1 if they differ. With -q, nothing is printed except that they differ.
 
     With --inputs, compare what they compute: a network of each runs on this machine, and the first operator whose
-    result differs is named. Give --model twice if the two have different names.
+    result differs is named. Give --model twice if the two have different names. If FIRST is a float network, and SECOND
+    the file that was quantised from it, their tensors are ranked by lost accuracy, with advice; the exit status is 0.
     """
     if inputs is not None:
         equal = _compare_runs(options, first, second, inputs, _SECONDS if timeout is None else timeout)
@@ -225,8 +226,10 @@ def compare(options: SharedOptions, first: Path, second: Path, inputs: Path | No
 
 
 def _compare_runs(options: SharedOptions, first: Path, second: Path, inputs: Path, timeout: float) -> bool:
-    from mlfbuild.usecases import compare_runs
+    from mlfbuild.usecases import compare_runs, is_float_with_quantized
 
+    if is_float_with_quantized(first, second):
+        return _compare_quantized(options, first, second, inputs, timeout)
     # One name is for both archives; without a name, each must have one network.
     names = options.model * 2 if len(options.model) == 1 else options.model or (None, None)
     if len(names) != 2:
@@ -240,6 +243,19 @@ def _compare_runs(options: SharedOptions, first: Path, second: Path, inputs: Pat
         comparison = compare_runs((first, second), (names[0], names[1]), inputs, timeout)
     show_result(options, comparison.to_json(), comparison.text())
     return comparison.equal
+
+
+def _compare_quantized(options: SharedOptions, first: Path, second: Path, inputs: Path, timeout: float) -> bool:
+    from mlfbuild.datasets import DataKeys
+    from mlfbuild.usecases import file_losses
+
+    if options.model:
+        raise UsageError.not_applicable("--model", "a model file has one network", "omit it")
+    with working(options, f"running {first} and {second}"):
+        report = file_losses(first, second, DataKeys(inputs), timeout=timeout)
+    text = f"{first} and {second}: {report.text(verbose=options.verbose)}"
+    show_result(options, {"first": first, "second": second, **report.to_json()}, text)
+    return True
 
 
 @verb("format")

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from mlfbuild.cli.options import SharedOptions, setting, verb
-from mlfbuild.cli.output.printing import show, show_json, show_notes
-from mlfbuild.cli.output.progress import working
+from mlfbuild.cli.output.printing import note, show, show_json, show_notes
+from mlfbuild.cli.output.progress import building, working
+from mlfbuild.core import CheckFailedError, UsageError, write_atomic
 from mlfbuild.quantization import ACTIVATIONS, IO, METHOD_WORDS, WEIGHTS
+
+if TYPE_CHECKING:
+    from mlfbuild.usecases import ImproveStep
 
 _FILE = click.Path(path_type=Path)
 _ACTIVATIONS, _WEIGHTS, _IO = map(click.Choice, (ACTIVATIONS, WEIGHTS, IO))
 _METHOD = click.Choice(METHOD_WORDS)
 
 
-@verb("format")
+@verb("file", "jobs", "no_wait", "format")
 @click.argument("model", type=_FILE)
-@click.option("--calibration", type=_FILE, required=True, metavar="X.npz", help="Cases like those of the field.")
-@click.option("-o", "output", type=_FILE, required=True, metavar="OUT", help="File to write, in the same format.")
+@click.option("--calibration", type=_FILE, metavar="X.npz", help="Cases like those of the field.")
+@click.option("-o", "output", type=_FILE, metavar="OUT", help="File to write, in the same format.")
+@click.option("--improve", is_flag=True, help="Improve a model of the project until it is within limits.")
 @click.option("--activations", type=_ACTIVATIONS, metavar="TYPE", help="int8 or int16; default int8.")
 @click.option("--weights", type=_WEIGHTS, metavar="TYPE", help="int8 or int4; default int8.")
 @click.option("--per-tensor", is_flag=True, help="One scale for all weights of a layer.")
@@ -30,8 +36,9 @@ _METHOD = click.Choice(METHOD_WORDS)
 def quantize(
     options: SharedOptions,
     model: Path,
-    calibration: Path,
-    output: Path,
+    calibration: Path | None,
+    output: Path | None,
+    improve: bool,
     per_tensor: bool,
     keep_float: tuple[str, ...],
     settings: tuple[str, ...],
@@ -42,8 +49,18 @@ def quantize(
     MODEL is a .tflite or .onnx file. Its ranges are measured with the cases in X.npz: arrays in0.. or in_NAME, whose
     first axis counts cases. ai-edge-quantizer or ONNX Runtime quantises it, which must be installed.
 
-    In a project, the key `quantize` of a model makes this a step of the build.
+    In a project, the key `quantize` of a model makes this a step of the build. With --improve, MODEL is such a model:
+    while it misses a limit of its key `evaluate`, what `mlfbuild compare` advises is applied, one piece at a time. The
+    keys to write are printed. The exit status is 1 if no advice is left.
     """
+    if improve:
+        _refuse_settings(calibration=calibration, per_tensor=per_tensor, keep_float=keep_float, O=settings, **given)
+        _improve(options, str(model), output)
+        return
+    if calibration is None or output is None:
+        place, why = ("-o", "the file to write") if output is None else ("--calibration", "the data")
+        raise UsageError("quantize-option-missing", place=place, reason=f"names {why}", hint="add it, or --improve")
+    _refuse_project(options)
     from mlfbuild.datasets import DataKeys
     from mlfbuild.quantization import QuantizeKeys
     from mlfbuild.usecases import quantize_file
@@ -57,3 +74,54 @@ def quantize(
     elif not options.quiet:
         show(f"{output}: {result.summary}, {output.stat().st_size:,} bytes")
     show_notes(options, model.name, result.notes)
+
+
+def _refuse_settings(**settings: object) -> None:
+    for name, value in settings.items():
+        if value:
+            option = f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
+            reason = "--improve takes settings from the project file"
+            raise UsageError.not_applicable(option, reason, "write the key quantize of the model")
+
+
+def _refuse_project(options: SharedOptions) -> None:
+    for name in sorted({"file", "jobs", "no_wait"} & options.given):
+        raise UsageError.needs_another(f"--{name.replace('_', '-')}", "it is for a project", "add --improve")
+
+
+def _improve(options: SharedOptions, model: str, output: Path | None) -> None:
+    from mlfbuild.jobs import chosen_names, load
+    from mlfbuild.usecases import improve_model
+
+    project = load(options.file)
+    chosen_names("model", [model], project.models)
+    if output is not None and output.suffix != project.models[model].source.suffix:
+        raise UsageError.not_applicable(f"-o {output}", "the file has the format of the model", "name such a file")
+
+    def tell(step: ImproveStep) -> None:
+        if not options.json and not options.quiet:
+            note(f"{_keys_text(step) or 'as in the project file'}: {step.report.text()}")
+
+    with building(options, project) as progress:
+        result = improve_model(project, model, jobs=options.jobs, progress=progress, on_step=tell)
+    if output is not None:
+        write_atomic(output, result.content)
+    best = result.best
+    if options.json:
+        steps = [{"changes": each.changes, "kept": each.kept, **each.report.as_json()} for each in result.steps]
+        show_json({"model": model, "steps": steps, "changes": best.changes, "passed": best.report.passed})
+    elif best.changes:
+        show(f"models.{model}.quantize: {{{_keys_text(best)}}}")
+    if not best.report.passed:
+        place, reason = f"{project.path}: models.{model}", f"no advice is left, and {best.report.summary()}"
+        hint = "try other or more calibration data, or train with quantisation"
+        raise CheckFailedError("improvement-short", place=place, reason=reason, hint=hint)
+
+
+def _keys_text(step: ImproveStep) -> str:
+    """Return the changed keys as they are written in a project file."""
+    return ", ".join(f"{key}: {_value_text(value)}" for key, value in step.changes.items())
+
+
+def _value_text(value: object) -> str:
+    return f"[{', '.join(map(str, value))}]" if isinstance(value, list) else str(value).lower()

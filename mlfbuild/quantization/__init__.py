@@ -31,7 +31,8 @@ the number 0 must be an integer. Products of int8 are summed in int32 and scaled
 which is an integer multiplication and a shift. An ``x`` of 3, which calibration did not have, becomes 127 as 2 does.
 
 **What it does not do.** It does not train, nor measure accuracy (``evaluation`` does), and knows no projects: ``jobs``
-makes it a step of a build. A file that is quantised already is refused.
+makes it a step of a build. A file that is quantised already is refused. ``losses`` judges the noise of tensors, but
+runs no network; the verbs ``compare`` and ``quantize`` do.
 """
 
 from __future__ import annotations
@@ -42,8 +43,11 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
-    from mlfbuild.quantization.engines import METHOD_WORDS, engine_of, engine_versions
-    from mlfbuild.quantization.quantize_keys import ACTIVATIONS, IO, WEIGHTS, QuantizeKeys, quantize_problems
+    from mlfbuild.quantization.engines import METHOD_WORDS, engine_of, engine_versions, node_names
+    from mlfbuild.quantization.losses import (
+        CALIBRATION, KEEP_FLOAT, LossAdvice, LossCase, LossMeter, LossReport, LostTensor, unpaired_text,
+    )
+    from mlfbuild.quantization.quantize_keys import ACTIVATIONS, IO, MINMAX, WEIGHTS, QuantizeKeys, quantize_problems
     from mlfbuild.quantization.quantizing import QuantizedNetwork, QuantizedOperator, is_quantized, quantize
 else:
     __getattr__ = lazy_attributes(__name__)

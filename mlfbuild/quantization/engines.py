@@ -7,7 +7,8 @@ generate`` writes it from the engines that are installed there.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mlfbuild.core import EXTRAS
@@ -45,3 +46,27 @@ def _version(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return ""
+
+
+def node_names(source: Path) -> dict[str, str]:
+    """Return how ``keep-float`` may mean the operators of ``source``, by their outputs, in the shortest way."""
+    if engine_of(source) == ONNX:
+        import onnx
+
+        graph = onnx.load(source, load_external_data=False).graph
+        return {name: name for node in graph.node for name in node.output if name}
+    from mlfbuild.native import read_model
+
+    outputs = [name for node in read_model(source, "network").nodes for name in node.outputs]
+    return {name: parts[0] for name, parts in zip(outputs, own_parts(outputs), strict=True)}
+
+
+def own_parts(names: Sequence[str]) -> list[list[str]]:
+    """Return the parts of each of ``names``, between semicolons, that no other has; without one, the whole name.
+
+    Converters of TensorFlow join the names of operators that they fuse: ``model/act/Relu;model/conv/BiasAdd``.
+    """
+    split = [list(dict.fromkeys(filter(None, name.split(";")))) for name in names]
+    counts = Counter(part for parts in split for part in parts)
+    found = ([part for part in parts if counts[part] == 1] for parts in split)
+    return [parts or [name] for name, parts in zip(names, found, strict=True)]

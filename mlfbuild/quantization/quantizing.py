@@ -17,7 +17,9 @@ from mlfbuild.core import (
     InputFileError,
     MlfError,
     ProcessFailedError,
+    ToolNotFoundError,
     UsageError,
+    better_error,
     counted,
     quoted,
     read_bytes,
@@ -108,7 +110,7 @@ def quantize(
     for key, mistake in quantize_problems(source, keys):
         place = f"{source}: {key}" if key else source
         raise UsageError(mistake.code, place=place, reason=mistake.reason, hint=mistake.hint)
-    inputs = _inputs(read_model(source, "network", choices=choices), source, names)
+    inputs = _inputs(_read(source, choices), source, names)
     ranges, cases = _measured(keys, inputs)
     engine = engine_of(source)
     assert engine is not None  # otherwise a problem
@@ -124,7 +126,14 @@ def quantize(
 
 def is_quantized(path: Path, choices: Choices | None = None) -> bool:
     """Return whether the model file ``path`` is a quantised network; raises the errors of reading a model."""
-    return _quantized_tensor(read_model(path, "network", choices=choices)) is not None
+    return _quantized_tensor(_read(path, choices)) is not None
+
+
+def _read(path: Path, choices: Choices | None) -> Graph:
+    try:
+        return read_model(path, "network", choices=choices)
+    except (InputFileError, ToolNotFoundError) as error:
+        raise better_error(error, path) from None
 
 
 def _quantized_tensor(graph: Graph) -> Tensor | None:

@@ -19,6 +19,7 @@ from ai_edge_quantizer.utils import qsv_utils, tfl_flatbuffer_utils
 
 from mlfbuild.core import write_atomic
 from mlfbuild.quantization.engine_request import EngineRequest, Node
+from mlfbuild.quantization.engines import own_parts
 
 _SIGNATURE = "serving_default"
 _EVERYTHING = qtyping.TFLOperationName.ALL_SUPPORTED
@@ -85,10 +86,12 @@ def _ports(tensors: Sequence[int], prefix: str) -> list[Any]:
 
 
 def _nodes(model: Any, graph: Any) -> Iterator[Node]:
-    """Yield the kind and the names of the outputs of each operator."""
-    for node in graph.operators:
-        names = tuple(graph.tensors[index].name.decode() for index in node.outputs)
-        yield _NAMES[model.operatorCodes[node.opcodeIndex].builtinCode], names
+    """Yield the kind and the names of the outputs of each operator, and the parts of these that no other one has."""
+    outputs = [[graph.tensors[index].name.decode() for index in node.outputs] for node in graph.operators]
+    parts = iter(own_parts([name for names in outputs for name in names]))
+    for node, names in zip(graph.operators, outputs, strict=True):
+        own = (part for _ in names for part in next(parts))
+        yield _NAMES[model.operatorCodes[node.opcodeIndex].builtinCode], tuple(dict.fromkeys((*names, *own)))
 
 
 def _recipe(request: EngineRequest, kept: Sequence[Node]) -> Any:

@@ -7,6 +7,7 @@ it. At the ends, the pairs are removed, so that inputs and outputs are integers.
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,7 +17,7 @@ from onnxruntime.quantization.registry import QDQRegistry, QLinearOpsRegistry
 from onnxruntime.quantization.shape_inference import quant_pre_process
 
 from mlfbuild.core import write_atomic
-from mlfbuild.quantization.engine_request import EngineRequest
+from mlfbuild.quantization.engine_request import EngineRequest, Node
 
 _QUANTIZE, _DEQUANTIZE = "QuantizeLinear", "DequantizeLinear"
 _STRIDE = 16
@@ -28,9 +29,10 @@ def quantize_file(request: EngineRequest) -> dict[str, str]:
     logging.disable(logging.WARNING)
     folder, keys = request.out.parent, request.keys
     named, prepared, made = (folder / f"{stage}.onnx" for stage in ("named", "prepared", "made"))
-    onnx.save(_with_node_names(onnx.load(request.source)), named)
+    source = _with_node_names(onnx.load(request.source))
+    onnx.save(source, named)
     quant_pre_process(named, prepared, skip_symbolic_shape=True)
-    nodes = [(node.op_type, (node.name, *node.output)) for node in onnx.load(prepared).graph.node]
+    nodes = list(_nodes(source.graph, onnx.load(prepared).graph))
     kept = request.kept(nodes)
     wide = keys.activations == "int16"
     quantize_static(
@@ -62,6 +64,24 @@ def _with_node_names(model: Any) -> Any:
         if not node.name:
             node.name = next(name for name in (f"{node.op_type}_{index}", f"node {index}") if name not in taken)
     return model
+
+
+def _nodes(source: Any, prepared: Any) -> Iterator[Node]:
+    """Yield the kind and the names of each prepared node, with those of the nodes that were folded into it."""
+    readers: dict[str, list[Any]] = defaultdict(list)
+    for node in source.node:
+        for name in node.input:
+            readers[name].append(node)
+    folded: dict[str, list[str]] = defaultdict(list)
+    left = {name for node in prepared.node for name in node.output}
+    for node in source.node:
+        last = node
+        while last.output[0] not in left and len(readers[last.output[0]]) == 1:
+            last = readers[last.output[0]][0]
+        if last is not node:
+            folded[last.output[0]] += node.output
+    for node in prepared.node:
+        yield node.op_type, (node.name, *node.output, *folded[node.output[0]])
 
 
 def methods() -> dict[str, Any]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         assumed_places, check_dependencies, unchecked_budgets, unused_devices,
     )
     from mlfbuild.usecases.clashes import compare_linked
-    from mlfbuild.usecases.compare import compare_archives, compare_runs
+    from mlfbuild.usecases.compare import compare_archives, compare_runs, file_losses, is_float_with_quantized
     from mlfbuild.usecases.compile.archive import Archive, Table, compiled_archive
     from mlfbuild.usecases.compile.file import compile_file, file_job
     from mlfbuild.usecases.convert import Conversion, convert_archive
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.merge import merge_archives
     from mlfbuild.usecases.plan import complete_archives, plan_build, plan_lines, plan_text
     from mlfbuild.usecases.profile import not_profiled, profile_models
-    from mlfbuild.usecases.quantize import quantize_file
+    from mlfbuild.usecases.quantize import ImproveResult, ImproveStep, improve_model, quantize_file
     from mlfbuild.usecases.report import (
         LinkReport, ProjectReport, accept_sizes, models_not_in_images, report_image, report_link, report_project,
         reporting_excess, target_budgets, write_report,

@@ -12,10 +12,13 @@ import pytest
 from mlfbuild import open_archive
 from mlfbuild.archive import pack_archive
 from mlfbuild.core.files import sha256
+from mlfbuild.datasets import DataKeys
 from mlfbuild.library import CodegenFile, Library
 from mlfbuild.native.build import compile_graph
 from mlfbuild.native.graph import DType, Graph, Node, State, Tensor, ops
+from mlfbuild.quantization import QuantizeKeys, quantize
 from support.command import Folder
+from support.float_networks import calibration, float_onnx, hostile_tflite
 from support.native import request
 
 Array = npt.NDArray[np.float32]
@@ -306,3 +309,19 @@ def test_networks_of_different_names(project: Folder) -> None:
     assert project.refused(*arguments) == (2, "module-not-chosen", "both.tar")
     found = compare(project, "both.tar", "a.tar", "--model", "vww", "--model", "net", "--format", "json").json
     assert (found["models"], found["equal"]) == (["vww", "net"], True)
+
+
+def test_a_quantised_network_is_ranked_beside_its_float_one(project: Folder) -> None:
+    for name, network in (("net.tflite", hostile_tflite()), ("other.onnx", float_onnx())):
+        project.write(name, network)
+    data = DataKeys(calibration(project.root / "x.npz", 8))
+    quantize(project.root / "net.tflite", QuantizeKeys(data), project.root / "int8.tflite")
+    found = compare(project, "net.tflite", "int8.tflite", "--format", "json").json
+    assert found["tensors"][0]["advice"] == {"kind": "keep-float", "nodes": ["t3", "t6"]}
+    assert (found["cases"], [each["name"] for each in found["tensors"][:2]]) == (8, ["t6", "t7"])
+    assert "keep-float: [t3, t6]" in compare(project, "net.tflite", "int8.tflite").out
+    for first, second, code in (
+        ("int8.tflite", "net.tflite", "quantized-network-first"),
+        ("other.onnx", "int8.tflite", "networks-not-paired"),
+    ):
+        assert project.refused("compare", first, second, "--inputs", "x.npz")[:2] == (2, code)

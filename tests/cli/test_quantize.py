@@ -1,9 +1,14 @@
 """`mlfbuild quantize` of one file; tests/quantization tests what the file then computes."""
 
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 import pytest
 
+from mlfbuild.verify.host import load
 from support.command import Folder
-from support.float_networks import calibration, float_tflite
+from support.float_networks import calibration, float_tflite, hostile_tflite
 
 
 @pytest.fixture
@@ -31,3 +36,66 @@ def test_mistakes_before_an_engine_runs(floats: Folder) -> None:
     assert mistake(floats, "net.tflite", "-o", "new.tflite", "-O", "memory=smallest") == (2, "option-not-applicable")
     assert mistake(floats, "net.tflite", "-o", "new.tflite", "-O", "dim.n=2") == (2, "dims-of-tflite")
     assert mistake(floats, "net.tflite", "-o", "new.tflite", "--method", "entropy") == (2, "unknown-method")
+    floats.write("page.tflite", "<!DOCTYPE html>")
+    assert mistake(floats, "page.tflite", "-o", "new.tflite") == (5, "web-page-not-model")
+
+
+PROJECT = """\
+mlfbuild: 1
+targets: {pc: {cpu: host}}
+models:
+  net:
+    source: net.tflite
+    quantize: {calibration: data.npz}
+    evaluate: {data: test.npz, metric: mse, at-most: %s}
+"""
+
+
+@pytest.fixture
+def hostile(folder: Folder, tool: Callable[[str], str]) -> Folder:
+    """Return a project whose model loses a channel by quantisation, with what the float network computes."""
+    tool("gcc")
+    folder.write("net.tflite", hostile_tflite())
+    inputs = np.load(calibration(folder.root / "data.npz", 16))["in0"]
+    (outputs,) = load(folder.root / "net.tflite").run_cases([inputs[:, np.newaxis]])
+    np.savez(folder.root / "test.npz", in0=inputs, out0=outputs)
+    return folder
+
+
+def improved(hostile: Folder, limit: str, *words: str, status: int = 0) -> Any:
+    hostile.write("mlfbuild.yml", PROJECT % limit)
+    return hostile.run("quantize", "net", "--improve", *words, "--format", "json", status=status)
+
+
+def test_advice_is_applied_until_the_accuracy_suffices(hostile: Folder) -> None:
+    done = improved(hostile, "0.00002", "-o", "better.tflite").json
+    assert (done["changes"], done["passed"]) == ({"keep-float": ["t3", "t6"]}, True)
+    assert [each["changes"] for each in done["steps"]] == [{}, done["changes"]]
+    assert done["steps"][0]["result"]["value"] > 10 * done["steps"][1]["result"]["value"]
+    assert (hostile.root / "better.tflite").read_bytes() == (hostile.root / "build/quantized/net.tflite").read_bytes()
+
+
+@pytest.mark.sweep
+def test_it_fails_when_no_advice_is_left(hostile: Folder) -> None:
+    ended = improved(hostile, "0", status=1)
+    assert {"keep-float": ["t3", "t6"], "activations": "int16"}.items() <= ended.json["changes"].items()
+    assert not ended.json["passed"]
+    assert len(improved(hostile, "1").json["steps"]) == 1
+
+
+def test_mistakes_with_improve(hostile: Folder) -> None:
+    hostile.write("mlfbuild.yml", PROJECT % "1")
+
+    def refused(*words: str) -> tuple[int, str]:
+        return hostile.refused("quantize", *words)[:2]
+
+    assert refused("nett", "--improve") == (2, "unknown-model")
+    assert refused("net", "--improve", "-o", "x.onnx") == (2, "option-not-applicable")
+    assert refused("net", "--improve", "--io", "float32") == (2, "option-not-applicable")
+    assert refused("net.tflite", "-o", "x.tflite") == (2, "quantize-option-missing")
+    assert refused("net.tflite", "-o", "x.tflite", "--calibration", "data.npz", "-j", "1") == (
+        2,
+        "option-needs-another",
+    )
+    hostile.write("mlfbuild.yml", (PROJECT % "1").replace(", at-most: 1", ""))
+    assert refused("net", "--improve") == (2, "nothing-to-improve")

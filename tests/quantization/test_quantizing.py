@@ -110,6 +110,14 @@ def test_what_stays_float_is_named(folder: Path, name: str, kept: str) -> None:
 
 
 @pytest.mark.sweep
+def test_a_node_that_is_folded_into_another_keeps_its_name(folder: Path) -> None:
+    """A batch normalisation becomes part of the convolution before it, whose output then has another name."""
+    result, _ = made(folder, "net.onnx", keep_float=("conv", "relu"))
+    reasons = {each.kind: each.reason for each in result.floats}
+    assert [reasons[kind] for kind in ("CONV_2D", "RELU")] == ["keep-float names it"] * 2
+
+
+@pytest.mark.sweep
 def test_an_operator_that_the_engine_does_not_quantise_is_named(folder: Path) -> None:
     net = Network()
     (folder / "log.tflite").write_bytes(net.build([net.unary("LOG_SOFTMAX", net.input(SHAPE))]))

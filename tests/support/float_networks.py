@@ -52,3 +52,18 @@ def calibration(path: Path, cases: int = 100, *, shape: tuple[int, ...] = SHAPE,
     """Write ``cases`` of numbers between 0 and 1 to ``path``, and return it."""
     np.savez(path, in0=np.random.default_rng(seed).random((cases, *shape[1:]), np.float32))
     return path
+
+
+def hostile_tflite(factor: float = 3000, seed: int = 0) -> bytes:
+    """Return a classifier in which one channel of t3 is ``factor`` times as large as the others, and weighs as little.
+
+    One scale for all channels of t3 hides the others.
+    """
+    random = np.random.default_rng(seed)
+    net = Network()
+    first, second = _weights(random, 8, 3, 3, 3), _weights(random, 1, 3, 3, 8) * 4
+    first[0], second[..., 0] = np.abs(first[0]) * factor, second[..., 0] / factor
+    image = net.conv2d(net.input(SHAPE), first, bias=_weights(random, 8), padding="SAME", activation="RELU")
+    deep = net.depthwise_conv2d(image, second, bias=_weights(random, 8), padding="SAME")
+    pooled = net.reshape(net.pool2d("AVERAGE", deep, (8, 8)), (1, 8))
+    return net.build([net.softmax(net.fully_connected(pooled, _weights(random, 4, 8), bias=_weights(random, 4)))])
