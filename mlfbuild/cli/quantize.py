@@ -14,6 +14,7 @@ from mlfbuild.core import CheckFailedError, UsageError, write_atomic
 from mlfbuild.quantization import ACTIVATIONS, IO, METHOD_WORDS, WEIGHTS
 
 if TYPE_CHECKING:
+    from mlfbuild.project import Changes, Project
     from mlfbuild.usecases import ImproveStep
 
 _FILE = click.Path(path_type=Path)
@@ -26,6 +27,7 @@ _METHOD = click.Choice(METHOD_WORDS)
 @click.option("--calibration", type=_FILE, metavar="X.npz", help="Cases like those of the field.")
 @click.option("-o", "output", type=_FILE, metavar="OUT", help="File to write, in the same format.")
 @click.option("--improve", is_flag=True, help="Improve a model of the project until it is within limits.")
+@click.option("--write", is_flag=True, help="Write the improved keys into the project file.")
 @click.option("--activations", type=_ACTIVATIONS, metavar="TYPE", help="int8 or int16; default int8.")
 @click.option("--weights", type=_WEIGHTS, metavar="TYPE", help="int8 or int4; default int8.")
 @click.option("--per-tensor", is_flag=True, help="One scale for all weights of a layer.")
@@ -39,6 +41,7 @@ def quantize(
     calibration: Path | None,
     output: Path | None,
     improve: bool,
+    write: bool,
     per_tensor: bool,
     keep_float: tuple[str, ...],
     settings: tuple[str, ...],
@@ -51,12 +54,14 @@ def quantize(
 
     In a project, the key `quantize` of a model makes this a step of the build. With --improve, MODEL is such a model:
     while it misses a limit of its key `evaluate`, what `mlfbuild compare` advises is applied, one piece at a time. The
-    keys to write are printed. The exit status is 1 if no advice is left.
+    keys to write are printed, and with --write also written. The exit status is 1 if no advice is left.
     """
     if improve:
         _refuse_settings(calibration=calibration, per_tensor=per_tensor, keep_float=keep_float, O=settings, **given)
-        _improve(options, str(model), output)
+        _improve(options, str(model), output, write=write)
         return
+    if write:
+        raise UsageError.needs_another("--write", "it is for a model of a project", "add --improve")
     if calibration is None or output is None:
         place, why = ("-o", "the file to write") if output is None else ("--calibration", "the data")
         raise UsageError("quantize-option-missing", place=place, reason=f"names {why}", hint="add it, or --improve")
@@ -89,7 +94,7 @@ def _refuse_project(options: SharedOptions) -> None:
         raise UsageError.needs_another(f"--{name.replace('_', '-')}", "it is for a project", "add --improve")
 
 
-def _improve(options: SharedOptions, model: str, output: Path | None) -> None:
+def _improve(options: SharedOptions, model: str, output: Path | None, *, write: bool) -> None:
     from mlfbuild.jobs import chosen_names, load
     from mlfbuild.usecases import improve_model
 
@@ -107,6 +112,8 @@ def _improve(options: SharedOptions, model: str, output: Path | None) -> None:
     if output is not None:
         write_atomic(output, result.content)
     best = result.best
+    if write and best.changes:
+        _write(options, project, model, best)
     if options.json:
         steps = [{"changes": each.changes, "kept": each.kept, **each.report.as_json()} for each in result.steps]
         show_json({"model": model, "steps": steps, "changes": best.changes, "passed": best.report.passed})
@@ -116,6 +123,18 @@ def _improve(options: SharedOptions, model: str, output: Path | None) -> None:
         place, reason = f"{project.path}: models.{model}", f"no advice is left, and {best.report.summary()}"
         hint = "try other or more calibration data, or train with quantisation"
         raise CheckFailedError("improvement-short", place=place, reason=reason, hint=hint)
+
+
+def _write(options: SharedOptions, project: Project, model: str, best: ImproveStep) -> None:
+    from mlfbuild.usecases import renew_lock, write_values
+
+    # An empty text is the value of an absent key.
+    changes: Changes = {
+        ("models", model, "quantize", key): None if value == "" else value for key, value in best.changes.items()
+    }
+    write_values(project, changes, f"models.{model}.quantize: {{{_keys_text(best)}}}")
+    for path in (project.path, *renew_lock(project, model, jobs=options.jobs)):
+        note(f"{path}: written")
 
 
 def _keys_text(step: ImproveStep) -> str:

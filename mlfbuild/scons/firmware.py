@@ -2,14 +2,15 @@
 
 ``MlfFirmware`` cross-builds an image, ``MlfFlash`` writes it to its device, and ``MlfRun`` runs it. ``MlfReport``
 writes the flash and RAM that each model uses to a file. ``MlfVerify`` checks every model that has vectors on the
-target's board.
+target's board, and measures those that have a test set on this machine.
 """
 
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from SCons.Builder import Builder
 
@@ -18,6 +19,9 @@ from mlfbuild.jobs import FirmwareJob, firmware_called
 from mlfbuild.scons.actions import Begin, action, as_user_error, checked_action, show
 from mlfbuild.scons.model_nodes import ModelNodes
 from mlfbuild.scons.variables import time_limit
+
+if TYPE_CHECKING:
+    from mlfbuild.usecases import EvaluateJob
 
 FIRMWARE_JOB = "mlf_firmware_job"
 """Tag of an image's node; its value is the ``FirmwareJob``."""
@@ -193,17 +197,20 @@ def _write(target: list[Any], source: list[Any], env: Any) -> None:
 
 @as_user_error
 def mlf_verify(env: Any, models: ModelNodes) -> Any:
-    """Check each model of ``models`` that has vectors, and budgets of runs; return a node for each check.
+    """Check each model of ``models`` that has vectors or a test set, and budgets of runs; return a node for each check.
 
     If an output is wrong, the build fails and prints model, case, element, and the expected and actual value. A model
-    is checked again if its tree, its vectors or mlfbuild's harness changed. A case may take ``$MLFTIMEOUT`` seconds. If
-    no model has vectors, SCons stops.
+    is checked again if its tree, its vectors or mlfbuild's harness changed. Its accuracy is measured on this machine,
+    once if several targets have it. A case may take ``$MLFTIMEOUT`` seconds. If no model has vectors or a test set,
+    SCons stops.
     """
-    from mlfbuild.usecases import verify_jobs  # reads ELF files: not needed in most builds
+    from mlfbuild.usecases import check_test_data, evaluate_jobs, verify_jobs  # read ELF files: most builds need none
 
     build = Path(env.Dir(env.subst("$MLFBUILDDIR")).get_abspath())
-    nodes = []
-    for job in verify_jobs(models.project, [models.target], build, time_limit(env)):
+    evaluations = evaluate_jobs(models.project, [models.target], timeout=time_limit(env))
+    check_test_data(models.project, evaluations)
+    nodes = [_evaluation(env, models, replace(job, folder=build / "evaluate" / job.title)) for job in evaluations]
+    for job in verify_jobs(models.project, [models.target], build, time_limit(env), needed=not evaluations):
         report = env.Command(
             str(job.folder / "report.txt"),
             # The record has the hash of every file of the tree, so nothing else of it needs to be a source.
@@ -222,6 +229,41 @@ def mlf_verify(env: Any, models: ModelNodes) -> Any:
         env.Clean(report, env.Dir(str(job.folder)))
         nodes += report
     return [*nodes, *_runs(env, models, build)]
+
+
+def _evaluation(env: Any, models: ModelNodes, job: EvaluateJob) -> Any:
+    """Return the node of the evaluation of a model, which the nodes of another target may have already."""
+    from mlfbuild.usecases import evaluated_files
+
+    target = env.File(str(job.folder / "within-limits.txt"))
+    if target.has_builder():
+        return target
+    measured = env.Command(
+        target,
+        [str(job.model.tree / "RECORD.json"), *map(str, evaluated_files(job))],
+        action(_evaluate, "$MLFVERIFYCOMSTR"),
+        MLFEVALUATEJOB=job,
+        MLFPROJECT=models.project,
+    )
+    limits = sorted(job.keys.limits.items())
+    env.Depends(measured, [env.Value(str(each)) for each in (package_fingerprint(), job.settings(), limits)])
+    if models.dependencies:
+        env.Depends(measured, env.File(str(models.target.dependencies_folder / "RECORD.json")))
+    env.NoCache(measured)  # the result belongs to this machine
+    env.Clean(measured, env.Dir(str(job.folder)))
+    return target
+
+
+def _evaluate(target: list[Any], _source: list[Any], env: Any) -> None:
+    from mlfbuild.usecases import evaluate_job, evaluation_failed
+
+    job = env["MLFEVALUATEJOB"]
+    report = evaluate_job(job)
+    for error in evaluation_failed(env["MLFPROJECT"], [(job, report)]):
+        raise error
+    show(report.text())
+    # The file has no content: that it exists records that no limit is missed.
+    write_atomic(Path(target[0].get_abspath()), b"")
 
 
 def _runs(env: Any, models: ModelNodes, build: Path) -> Any:

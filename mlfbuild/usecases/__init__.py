@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.convert import Conversion, convert_archive
     from mlfbuild.usecases.doctor.diagnosis import Diagnosis, TargetState, diagnose
     from mlfbuild.usecases.evaluate import (
-        EvaluateJob, EvaluateResult, EvaluationReport, check_test_data, evaluate_jobs, evaluate_project, evaluated,
-        evaluated_state, evaluation_failed, missed_limits,
+        EvaluateJob, EvaluateResult, EvaluationReport, check_test_data, evaluate_job, evaluate_jobs, evaluate_project,
+        evaluated, evaluated_files, evaluated_state, evaluation_failed, missed_limits,
     )
-    from mlfbuild.usecases.explore import ExploreResult, explore_model, write_settings
+    from mlfbuild.usecases.explore import ExploreResult, explore_model, renew_lock, write_settings, write_values
     from mlfbuild.usecases.fetch import Fetched, fetch_dependencies, what
     from mlfbuild.usecases.flash import flash_firmware
     from mlfbuild.usecases.fleet import check_readable, fleet_report

@@ -68,11 +68,12 @@ def improved(hostile: Folder, limit: str, *words: str, status: int = 0) -> Any:
 
 
 def test_advice_is_applied_until_the_accuracy_suffices(hostile: Folder) -> None:
-    done = improved(hostile, "0.00002", "-o", "better.tflite").json
+    done = improved(hostile, "0.00002", "-o", "better.tflite", "--write").json
     assert (done["changes"], done["passed"]) == ({"keep-float": ["t3", "t6"]}, True)
     assert [each["changes"] for each in done["steps"]] == [{}, done["changes"]]
     assert done["steps"][0]["result"]["value"] > 10 * done["steps"][1]["result"]["value"]
     assert (hostile.root / "better.tflite").read_bytes() == (hostile.root / "build/quantized/net.tflite").read_bytes()
+    assert "keep-float: [t3, t6]" in (hostile.root / "mlfbuild.yml").read_text()
 
 
 @pytest.mark.sweep
@@ -90,6 +91,7 @@ def test_mistakes_with_improve(hostile: Folder) -> None:
         return hostile.refused("quantize", *words)[:2]
 
     assert refused("nett", "--improve") == (2, "unknown-model")
+    assert refused("net.tflite", "--write") == (2, "option-needs-another")
     assert refused("net", "--improve", "-o", "x.onnx") == (2, "option-not-applicable")
     assert refused("net", "--improve", "--io", "float32") == (2, "option-not-applicable")
     assert refused("net.tflite", "-o", "x.tflite") == (2, "quantize-option-missing")

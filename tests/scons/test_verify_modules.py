@@ -1,12 +1,13 @@
-"""``MlfVerify`` of an archive with several modules: a report for each."""
+"""``MlfVerify``: a report for each module of an archive, and an evaluation for each model."""
 
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from support.errors import assert_printed
-from support.firmware_repo import FirmwareRepo
+from support.firmware_repo import FirmwareRepo, tiny_network
 
 SCONSTRUCT = """\
 env = Environment(tools=["default", "mlf"])
@@ -43,4 +44,22 @@ def test_unknown_module_stops_scons(repo: FirmwareRepo) -> None:
     repo.replace("mlfbuild.yml", "mod2: ", "mod3: ")
     ran = repo.scons(status=2)
     assert_printed(ran.output, "vectors-of-unknown-module", "", "mlfbuild.yml:4:", "multi-mixed.tar", "'mod3'")
+    assert "Traceback" not in ran.output
+
+
+def test_accuracy_is_measured_once_and_again_after_a_change(tmp_path: Path, tool: Callable[..., str]) -> None:
+    tool("gcc", "cmake", "ninja")
+    repo = FirmwareRepo(tmp_path)
+    repo.write("net.tflite", tiny_network(0))
+    np.savez(tmp_path / "test.npz", in0=np.zeros((3, 8), np.int8), out0=np.zeros((3, 4), np.float32))
+    model = "net: {source: net.tflite, evaluate: {data: test.npz, metric: mae, at-most: 1000}}"
+    targets = "{pc: {cpu: host}, m4: {cpu: cortex-m4}}"
+    repo.write("mlfbuild.yml", f"mlfbuild: 1\ntargets: {targets}\nmodels:\n  {model}\n")
+    verify = 'for name in ("pc", "m4"):\n    env.MlfVerify(env.MlfModels("mlfbuild.yml", target=name))\n'
+    repo.write("SConstruct", f'env = Environment(tools=["default", "mlf"])\n{verify}')
+    assert repo.build().output.count("net: mae") == 1
+    assert "net: mae" not in repo.build().output
+    repo.replace("mlfbuild.yml", "at-most: 1000", "at-most: 0")
+    ran = repo.scons(status=2)
+    assert_printed(ran.output, "evaluation-short", "evaluate: net")
     assert "Traceback" not in ran.output

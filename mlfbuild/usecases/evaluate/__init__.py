@@ -12,9 +12,11 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.usecases.evaluate.evaluating import (
-        EvaluateResult, EvaluationReport, evaluate_project, evaluated, evaluated_changes, evaluated_state,
+        EvaluateResult, EvaluationReport, evaluate_job, evaluate_project, evaluated, evaluated_changes, evaluated_state,
         evaluation_failed, missed_limits,
     )
-    from mlfbuild.usecases.evaluate.jobs import EvaluateJob, check_test_data, evaluate_jobs, missing_test_data
+    from mlfbuild.usecases.evaluate.jobs import (
+        EvaluateJob, check_test_data, evaluate_jobs, evaluated_files, missing_test_data,
+    )
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -30,7 +30,6 @@ from mlfbuild.core import (
 )
 from mlfbuild.datasets import data_digest
 from mlfbuild.evaluation import (
-    METRICS,
     Evaluation,
     evaluation_in,
     evaluation_json,
@@ -213,8 +212,8 @@ def evaluate_action(job: EvaluateJob) -> Action:
     if job.keys.max_drop is not None and job.model.quantize is not None:
         source = job.model.quantize.source
         digests[f"model {source.name}"] = SourceFiles(source).read().identity
-    if job.keys.metric not in METRICS:
-        module = job.root / f"{job.keys.metric.partition(':')[0].replace('.', '/')}.py"
+    module = job.metric_module
+    if module is not None:
         digests[f"file {module.name}"] = sha256(module.read_bytes()) if module.is_file() else ""
     return Action("evaluate", {**digests, **dict(flat(json.loads(job.settings())))})
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlfbuild.core import CheckFailedError, Mistake, ProjectFileError, UsageError
-from mlfbuild.evaluation import EvaluateKeys
+from mlfbuild.datasets import data_files
+from mlfbuild.evaluation import METRICS, EvaluateKeys
 from mlfbuild.jobs import BUILD_FOLDER, CompileJob, TargetJob, Task
 from mlfbuild.project import KeyPath, Project
 
@@ -43,6 +44,13 @@ class EvaluateJob:
     def task(self) -> Task:
         """The job as it is shown."""
         return Task("evaluate", self.title, self.target.name, model=self.model.model)
+
+    @property
+    def metric_module(self) -> Path | None:
+        """The file of a metric that is a function of the user, which need not exist; ``None`` for other metrics."""
+        if self.keys.metric in METRICS:
+            return None
+        return self.root / f"{self.keys.metric.partition(':')[0].replace('.', '/')}.py"
 
     def settings(self) -> str:
         """Return what the value depends on besides archive and data, as canonical JSON."""
@@ -107,6 +115,21 @@ def _check_can_run(target: TargetJob) -> None:
             reason="the target has no device and no board that QEMU emulates",
             hint="add a runner or a board to it, or omit --target to evaluate on this machine",
         )
+
+
+def evaluated_files(job: EvaluateJob) -> list[Path]:
+    """Return the files that decide the result besides the archive.
+
+    They are those of the data, the module of a metric that is a function of the user, and the float network with which
+    accuracy is compared.
+    """
+    found = data_files(job.keys.data)
+    module = job.metric_module
+    if module is not None and module.is_file():  # an installed one otherwise
+        found.append(module)
+    if job.keys.max_drop is not None and job.model.quantize is not None:
+        found.append(job.model.quantize.source)
+    return found
 
 
 def missing_test_data(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:

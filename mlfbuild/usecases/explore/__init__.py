@@ -13,6 +13,6 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.usecases.explore.exploring import ExploreResult, explore_model
-    from mlfbuild.usecases.explore.writing import write_settings
+    from mlfbuild.usecases.explore.writing import renew_lock, write_settings, write_values
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -37,10 +37,20 @@ def write_settings(
     ``project`` was loaded without the changes of its goals. Raises ``ToolNotFoundError`` without ruamel.yaml,
     ``UsageError`` with the lines to write if the text cannot be changed without other changes, and as ``lock_project``.
     """
+    write_values(project, changes_of(found.model, point.settings), _by_hand(found.model, point.settings))
+    _renew_record(project.path, found, point)
+    return [project.path, *renew_lock(project, found.model, offline=offline, jobs=jobs, progress=progress)]
+
+
+def write_values(project: Project, changes: Changes, by_hand: str) -> None:
+    """Write ``changes`` into the project file, whose other lines and comments stay.
+
+    ``by_hand`` are the lines in words. Raises ``ToolNotFoundError`` without ruamel.yaml, and ``UsageError`` with the
+    lines to write if the text cannot be changed without other changes.
+    """
     require_extra("edit", project.path, "editing a project file")
     from mlfbuild.usecases.add.project_text import with_values
 
-    changes = changes_of(found.model, point.settings)
     text = read_bytes(project.path, "project file").decode()
     changed = with_values(text, {tuple(map(str, way)): value for way, value in changes.items()})
     if changed is None or not _is_as_wanted(project.path, changed, changes):
@@ -48,18 +58,24 @@ def write_settings(
             "project-file-not-editable",
             place=project.path,
             reason="the settings cannot be written without changing other lines",
-            hint=f"write them by hand: {_by_hand(found.model, point.settings)}",
+            hint=f"write them by hand: {by_hand}",
         )
     file = project.path.resolve()
     mode = file.stat().st_mode
     write_atomic(file, changed.encode())
     file.chmod(mode)
-    _renew_record(project.path, found, point)
-    written = [project.path]
-    if lock_path(project.path).is_file():
-        locked = lock_project(load(project.path), models=[found.model], offline=offline, jobs=jobs, progress=progress)
-        written.append(locked.path)
-    return written
+
+
+def renew_lock(
+    project: Project, model: str, *, offline: bool = False, jobs: int = 1, progress: Progress | None = None
+) -> list[Path]:
+    """Lock ``model`` again after its settings changed, if the project has a lock file, and return that file.
+
+    Raises as ``lock_project``.
+    """
+    if not lock_path(project.path).is_file():
+        return []
+    return [lock_project(load(project.path), models=[model], offline=offline, jobs=jobs, progress=progress).path]
 
 
 def _is_as_wanted(path: Path, text: str, changes: Changes) -> bool:
