@@ -37,6 +37,7 @@ from mlfbuild.quantization.quantize_keys import MINMAX, QuantizeKeys, quantize_p
 
 FEW_CASES = 100
 """Fewer cases seldom have the extremes of the field."""
+_INT32 = np.iinfo(np.int32)
 _BATCH = 64
 _ENVIRONMENT = {"TQDM_DISABLE": "1", "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
 _CONVERTING = {"QUANTIZE", "DEQUANTIZE"}
@@ -236,6 +237,13 @@ def _warnings(
         )
     if keys.method != MINMAX:
         yield f"method {keys.method} may clip rare values of weights or activations; minmax clips none of the data"
+    for each in graph.tensors.values():
+        clipped = _clipped_biases(each)
+        if clipped:
+            yield (
+                f"{counted(clipped, 'value')} of the bias {quoted(each.name)} clip at 32 bits, because the input of "
+                "its layer has a small scale; `mlfbuild compare` shows what that loses"
+            )
     for tensor, found in zip(inputs, ranges, strict=True):
         held = _held_range(graph, tensor.source_name or tensor.name)
         # A step is rounding: zero must be exact, so that the range moves.
@@ -244,6 +252,13 @@ def _warnings(
                 f"values of {quoted(tensor.name)} clip: the data are in [{found.low:g}, {found.high:g}], "
                 f"and its integers hold [{held.low:g}, {held.high:g}]"
             )
+
+
+def _clipped_biases(tensor: Tensor) -> int:
+    """Return how many values of a bias are at the ends of int32, to which ai-edge-quantizer also clips int64."""
+    if tensor.data is None or tensor.quantization is None or tensor.dtype.value not in ("int32", "int64"):
+        return 0
+    return int(np.count_nonzero((tensor.data <= _INT32.min) | (tensor.data >= _INT32.max)))
 
 
 def _held_range(graph: Graph, name: str) -> _Range | None:

@@ -25,6 +25,16 @@ def test_a_file_is_quantised(floats: Folder) -> None:
     assert mistake(floats, "int8.tflite", "-o", "new.tflite") == (2, "quantized-already")
 
 
+@pytest.mark.sweep
+def test_a_bias_that_clips_is_named(floats: Folder) -> None:
+    inputs = np.load(floats.root / "data.npz")["in0"]
+    np.savez(floats.root / "small.npz", in0=inputs * 1e-7)
+    words = ("--activations", "int16", "-o", "x.tflite", "--format", "json")
+    for data, clipped in (("small.npz", True), ("data.npz", False)):
+        made = floats.run("quantize", "net.tflite", "--calibration", data, *words)
+        assert any("bias" in text for text in made.json["warnings"]) == clipped
+
+
 def mistake(floats: Folder, *words: str) -> tuple[int, str]:
     return floats.refused("quantize", *words, "--calibration", "data.npz")[:2]
 
