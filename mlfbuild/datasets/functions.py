@@ -51,8 +51,8 @@ def _imported(module: str, file: Path) -> ModuleType:
     if not file.exists():
         return importlib.import_module(module)
     spec = importlib.util.spec_from_file_location(f"_mlfbuild_user.{module}", file)
-    assert spec is not None
-    assert spec.loader is not None
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{file} is no module of Python")
     found = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = found  # dataclasses look their module up while it runs
     spec.loader.exec_module(found)

@@ -97,7 +97,7 @@ class _Labels:
         self._names = classes
         # A network that ends with ArgMax has the number of the class as its output.
         self._is_class = _has_classes(tensor)
-        self._counts: ClassCounts | None = None
+        self._counts = ClassCounts(0)  # until the first batch says how many classes there are
         self._curve = AreaUnderCurve() if metric == "auc" else None
         self._worst = _Worst()
         self._hits = self._cases = 0
@@ -105,7 +105,7 @@ class _Labels:
     def add(self, outputs: Array, expected: Array) -> None:
         scores = self._one_hot(outputs) if self._is_class and outputs[0].size == 1 else _scores(outputs)
         cases, classes = scores.shape
-        if self._counts is None:
+        if self._cases == 0:
             self._counts = ClassCounts(classes)
         _check_labels(expected, classes, self._cases)
         of_label = np.take_along_axis(scores, expected[:, np.newaxis], axis=1)
@@ -124,7 +124,6 @@ class _Labels:
         self._cases += cases
 
     def result(self) -> Evaluation:
-        assert self._counts is not None  # data without cases are refused before
         value = self._hits / self._cases
         if self._metric == "f1":
             value = self._counts.mean("f1")
@@ -201,7 +200,7 @@ class _Overlap:
 
     def __init__(self, tensor: TensorInfo, classes: Sequence[str]) -> None:
         self._tensor, self._names = tensor, classes
-        self._counts: ClassCounts | None = None
+        self._counts = ClassCounts(0)  # until the first batch says how many classes there are
         self._by_scores = True
         self._worst = _Worst()
         self._cases = 0
@@ -218,7 +217,7 @@ class _Overlap:
             classes = _MAP_CLASSES
             _check_labels(maps, classes, self._cases)
         _check_labels(labels, classes, self._cases)
-        if self._counts is None:
+        if self._cases == 0:
             self._counts = ClassCounts(classes)
         losses = []
         for label, found in zip(labels, maps, strict=True):
@@ -230,7 +229,6 @@ class _Overlap:
         self._cases += len(maps)
 
     def result(self) -> Evaluation:
-        assert self._counts is not None
         # Of an output that is a map, only the classes that occur.
         figures = [each for each in self._counts.figures(self._names) if each.iou is not None or self._by_scores]
         return Evaluation(

@@ -113,9 +113,9 @@ def quantize(
         raise UsageError(mistake.code, place=place, reason=mistake.reason, hint=mistake.hint)
     inputs = _inputs(_read(source, choices), source, names)
     ranges, cases = _measured(keys, inputs)
-    engine = engine_of(source)
-    assert engine is not None  # otherwise a problem
-    require_extra(engine, source, f"quantising {'an' if source.suffix == '.onnx' else 'a'} {source.suffix} file")
+    require_extra(
+        str(engine_of(source)), source, f"quantising {'an' if source.suffix == '.onnx' else 'a'} {source.suffix} file"
+    )
     with tempfile.TemporaryDirectory(prefix="mlfbuild-quantize-") as folder:
         made = Path(folder) / f"quantized{source.suffix}"
         reasons = _run_engine(EngineRequest(source, keys, inputs, cases, made))

@@ -169,8 +169,8 @@ def evaluate_job(job: EvaluateJob, on_progress: OnProgress = no_progress) -> Eva
     libraries = target_dependencies(replace(job.target, models=(job.model,), others=()))
     with opened(job, library, module, libraries) as machine:
         result = measured(job, module, machine.run, on_progress)
-    if job.keys.max_drop is not None:
-        with opened_source(job) as (network, run):
+    if job.keys.max_drop is not None and job.model.quantize is not None:
+        with opened_source(job, job.model.quantize.source) as (network, run):
             source = measured(job, network, run, on_progress)
         result = replace(result, source_value=source.value)
     report = EvaluationReport(job.model.model, machine.name, result, missed(result, job.keys), job.keys.limits)

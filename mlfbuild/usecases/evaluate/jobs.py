@@ -84,16 +84,21 @@ def evaluate_jobs(
         pairs = list({model.model: (target, model) for target, model in reversed(pairs)}.values())
     order = [*project.models]
     return [
-        _job(project, target, model, on_targets=on_targets and target.toolchain is not None, timeout=timeout)
+        _job(project, target, model, keys, on_targets=on_targets and target.toolchain is not None, timeout=timeout)
         for target, model in sorted(pairs, key=lambda pair: order.index(pair[1].model))
+        if (keys := project.models[model.model].evaluate) is not None
     ]
 
 
 def _job(
-    project: Project, target: TargetJob, model: CompileJob, *, on_targets: bool, timeout: float | None
+    project: Project,
+    target: TargetJob,
+    model: CompileJob,
+    keys: EvaluateKeys,
+    *,
+    on_targets: bool,
+    timeout: float | None,
 ) -> EvaluateJob:
-    keys = project.models[model.model].evaluate
-    assert keys is not None
     folder = project.root / BUILD_FOLDER / "evaluate" / model.model
     return EvaluateJob(
         target,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ def opened(
     ``verify.host.load_library``, ``run_on_board`` and ``run_on_device``.
     """
     where, timeout = str(job.model.archive), job.timeout or SECONDS_A_CASE
+    toolchain, board = job.target.toolchain, job.target.run_board
     if not job.on_target:
         from mlfbuild.verify.host import load_library
 
@@ -48,39 +50,33 @@ def opened(
             library, where, module.name, isolated=True, timeout=timeout, optimize=level, libraries=libraries
         ) as network:
             yield EvaluationMachine(THIS_MACHINE, network.run_cases)
-    elif job.target.runner is not None:
+    elif job.target.runner is not None and toolchain is not None:  # this machine is no device
         from mlfbuild.verify import connected, device_of
         from mlfbuild.verify.device import run_on_device
 
-        toolchain = job.target.toolchain
-        assert toolchain is not None  # this machine is no device
         with connected(device_of(job.target, job.runner_place)) as connection:
             yield _in_firmware(
                 connection.name,
                 lambda inputs: run_on_device(module, connection, toolchain, inputs, where, timeout, libraries),
             )
-    else:
+    elif board is not None:
         from mlfbuild.verify.emulator import run_on_board
 
-        board = job.target.run_board
-        assert board is not None
         yield _in_firmware(board.name, lambda inputs: run_on_board(module, board, inputs, where, timeout, libraries))
 
 
 @contextlib.contextmanager
-def opened_source(job: EvaluateJob) -> Iterator[tuple[Module, Run]]:
-    """Yield the float network from which the model of ``job`` was quantised, compiled for this machine.
+def opened_source(job: EvaluateJob, source: Path) -> Iterator[tuple[Module, Run]]:
+    """Yield the float network ``source``, from which the model of ``job`` was quantised, compiled for this machine.
 
     It has the names and choices of the model. Raises as the native compiler and ``verify.host.load_library``.
     """
     from mlfbuild.verify.host import load_library
 
-    step = job.model.quantize
-    assert step is not None  # the project file is refused otherwise
-    request = replace(job.model.request, source=step.source, cpu=CPUS["host"])
+    request = replace(job.model.request, source=source, cpu=CPUS["host"])
     library = compiler_called("native").compile(request)
     (module,) = library.modules
-    where, timeout, level = str(step.source), job.timeout or SECONDS_A_CASE, job.model.optimize
+    where, timeout, level = str(source), job.timeout or SECONDS_A_CASE, job.model.optimize
     with load_library(library, where, isolated=True, timeout=timeout, optimize=level) as network:
         yield module, network.run_cases
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from mlfbuild.core import MlfError, UsageError, read_bytes
@@ -62,7 +63,7 @@ def improve_model(
     """
     first = _checked_keys(project, name)
     keys, tried, steps = first, {first}, list[ImproveStep]()
-    report, content, losses = None, b"", None
+    report, content, advised = None, b"", list[QuantizeKeys]()
     candidate: QuantizeKeys | None = first
     while candidate is not None:
         tried.add(candidate)
@@ -74,9 +75,8 @@ def improve_model(
             keys, report, content = candidate, found, read_bytes(job.model.request.source, "quantised model")
             if found.passed:
                 break
-            losses = _losses(job)
-        assert losses is not None  # the first attempt is kept
-        candidate = next((each for each in candidates(keys, losses) if each not in tried), None)
+            advised = [*candidates(keys, _losses(job, project.models[name].source))]
+        candidate = next((each for each in advised if each not in tried), None)
     return ImproveResult(tuple(steps), content)
 
 
@@ -117,10 +117,8 @@ def _is_better(job: EvaluateJob, found: EvaluationReport, best: EvaluationReport
     return found.result.value > best.result.value
 
 
-def _losses(job: EvaluateJob) -> LossReport:
-    step = job.model.quantize
-    assert step is not None  # the model has the key
-    network = replace(job.model.request, source=step.source)
+def _losses(job: EvaluateJob, source: Path) -> LossReport:
+    network = replace(job.model.request, source=source)
     return measured_losses(network, job.model.request, job.keys.data, most=_MOST_CASES)
 
 
