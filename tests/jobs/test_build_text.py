@@ -54,6 +54,7 @@ def test_every_value_of_a_module_counts(cache: Path) -> None:
 
 def test_a_full_cache_is_emptied(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_cache, "_MOST_TEXTS", 2)
+    monkeypatch.setattr(text_cache, "_LOOKED_AT", "")
     for model in ("kws", "digits", "vww"):
         text_of([model])
     (kept,) = cache.iterdir()
