@@ -6,7 +6,7 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -273,10 +273,7 @@ def _write(project: Project, text: str, spec: ModelSpec, selected: bool, values:
             reason="the model cannot be added without changing other lines",
             hint=f"add it by hand: `{spec.name}: {{{lines}}}`",
         )
-    file = project.path.resolve()
-    mode = file.stat().st_mode
-    write_atomic(file, changed.encode())
-    file.chmod(mode)
+    write_project_text(project.path, changed)
     notes = []
     if is_list(text):
         notes.append(f"no budget: the models of {project.path} are a list")
@@ -288,14 +285,33 @@ def _write(project: Project, text: str, spec: ModelSpec, selected: bool, values:
 
 def _is_as_wanted(project: Project, text: str, spec: ModelSpec) -> bool:
     """Return whether ``text`` is the project file with the model and without any other change."""
+
+    def is_wanted(found: Project) -> bool:
+        models = dict(found.models)
+        added = models.pop(spec.name, None)
+        return added is not None and (models, found.targets) == (project.models, project.targets)
+
+    return describes(project.path, text, is_wanted)
+
+
+def describes(path: Path, text: str, is_wanted: Callable[[Project], bool]) -> bool:
+    """Return whether ``text``, in the place of the project file ``path``, has no mistake and gives what is wanted.
+
+    A ``ProjectFileError`` of ``is_wanted`` counts as a mistake. Raises ``StorageError``.
+    """
     try:
-        with trial_file(project.path, text) as trial:
-            found = load_project(trial)
+        with trial_file(path, text) as trial:
+            return is_wanted(load_project(trial))
     except ProjectFileError:
         return False
-    models = dict(found.models)
-    added = models.pop(spec.name, None)
-    return added is not None and (models, found.targets) == (project.models, project.targets)
+
+
+def write_project_text(path: Path, text: str) -> None:
+    """Write the project file, or the file that it is a link to, and keep its mode; raises ``StorageError``."""
+    file = path.resolve()
+    mode = file.stat().st_mode
+    write_atomic(file, text.encode())
+    file.chmod(mode)
 
 
 @contextlib.contextmanager

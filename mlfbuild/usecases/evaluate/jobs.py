@@ -133,7 +133,7 @@ def evaluated_files(job: EvaluateJob) -> list[Path]:
     if module is not None and module.is_file():  # an installed one otherwise
         found.append(module)
     if job.keys.max_drop is not None and job.model.quantize is not None:
-        found.append(job.model.quantize.source)
+        found += job.model.quantize.reads
     return found
 
 

@@ -318,7 +318,10 @@ class _Run:
         """Yield each of ``things`` with the result of ``function``, or with its error; show the work as tasks."""
         self.watch.expect(len(things))
         tasks = {id(thing): task for thing, task in zip(things, shown, strict=True)}
-        started = lambda thing, _: self.watch.start(tasks[id(thing)])  # noqa: E731 - one line, twice
+
+        def started(thing: Any, _: Any) -> None:
+            self.watch.start(tasks[id(thing)])
+
         for thing, result in map_in_workers(partial(_guarded, function), things, self.workers, started):
             found = result if isinstance(result, MlfError) else result[0]
             if isinstance(found, MlfError):

@@ -10,7 +10,6 @@ from typing import Any
 
 from mlfbuild.archive import open_archive, pack_archive
 from mlfbuild.core import UsageError, package_fingerprint, sha256
-from mlfbuild.datasets import data_files
 from mlfbuild.evaluation import METRICS
 from mlfbuild.executor import chosen_module, ram_size
 from mlfbuild.farm import program_versions
@@ -28,7 +27,7 @@ from mlfbuild.jobs import (
 from mlfbuild.library import OptionValue
 from mlfbuild.report import ARENA, STATE, ModelRun, Owner, any_image_sizes, runs_of
 from mlfbuild.usecases.evaluate.evaluating import evaluate_action, evaluate_job
-from mlfbuild.usecases.evaluate.jobs import EvaluateJob
+from mlfbuild.usecases.evaluate.jobs import EvaluateJob, evaluated_files
 
 RESULT = "explored.json"
 """The output of a measurement, for workers and in the cache."""
@@ -47,9 +46,7 @@ class MeasureJob:
         """The files that a worker needs."""
         found = [file for job in self.profiles for file in (*tree_files(job.model, job.target), *job.vectors.values())]
         if self.evaluate is not None:
-            found += data_files(self.evaluate.keys.data)
-            if self.evaluate.keys.max_drop is not None and self.evaluate.model.quantize is not None:
-                found += self.evaluate.model.quantize.reads
+            found += evaluated_files(self.evaluate)
         return list(dict.fromkeys(found))
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from mlfbuild.core import ProjectFileError, UsageError, read_bytes, require_extra, write_atomic
+from mlfbuild.core import UsageError, read_bytes, require_extra
 from mlfbuild.exploration import (
     Exploration,
     ExploredPoint,
@@ -19,7 +19,7 @@ from mlfbuild.jobs import Progress, changes_of, explored_inputs, load, target_jo
 from mlfbuild.library import OptionValue
 from mlfbuild.project import Changes, Project, load_project
 from mlfbuild.requirements import lock_path
-from mlfbuild.usecases.add.adding import trial_file
+from mlfbuild.usecases.add.adding import describes, write_project_text
 from mlfbuild.usecases.lock.locking import lock_project
 
 
@@ -60,10 +60,7 @@ def write_values(project: Project, changes: Changes, by_hand: str) -> None:
             reason="the settings cannot be written without changing other lines",
             hint=f"write them by hand: {by_hand}",
         )
-    file = project.path.resolve()
-    mode = file.stat().st_mode
-    write_atomic(file, changed.encode())
-    file.chmod(mode)
+    write_project_text(project.path, changed)
 
 
 def renew_lock(
@@ -80,12 +77,7 @@ def renew_lock(
 
 def _is_as_wanted(path: Path, text: str, changes: Changes) -> bool:
     """Return whether ``text`` is the project file with ``changes`` and without any other."""
-    try:
-        with trial_file(path, text) as trial:
-            now, wanted = load_project(trial), load_project(path, changes=changes)
-    except ProjectFileError:
-        return False
-    return replace(now, path=path) == wanted
+    return describes(path, text, lambda now: replace(now, path=path) == load_project(path, changes=changes))
 
 
 def _by_hand(model: str, settings: Mapping[str, OptionValue]) -> str:
