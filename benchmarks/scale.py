@@ -1,6 +1,6 @@
 """Print what SCons needs for many models: 200 small networks for 3 targets, beside as many C files without mlfbuild.
 
-    python benchmarks/scale.py [--models N] [--jobs N] [--runs N] [--folder DIR]
+    python benchmarks/scale.py [--models N] [--targets N] [--jobs N] [--runs N] [--folder DIR]
 
 A firmware of the models is linked with SCons' own Program for each target, for this machine, so that no cross compiler
 is needed. Bare SCons compiles copies of the same C files into the same libraries and links the same programs. Times are
@@ -137,10 +137,13 @@ def row(name: str, run: Run) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", type=int, default=200)
+    parser.add_argument("--targets", type=int, default=len(TARGETS), choices=range(1, len(TARGETS) + 1))
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--runs", type=int, default=3, help="of each null build")
     parser.add_argument("--folder", type=Path, help="keep the project here, which must be empty")
     options = parser.parse_args()
+    for target in sorted(TARGETS)[options.targets :]:
+        del TARGETS[target]
     with tempfile.TemporaryDirectory() as temporary:
         measure(options.folder or Path(temporary), options.models, options.jobs, options.runs)
 
