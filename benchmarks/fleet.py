@@ -56,7 +56,7 @@ def write_project(folder: Path, models: int, targets: int, copied: Path | None =
     for seed in range(models):
         content = copied.read_bytes() if copied else network(seed)
         (folder / f"models/net{seed:05}.tflite").write_bytes(content)
-    names = "".join(f"  {cpu}: {{cpu: {cpu}}}\n" for cpu in CPUS[:targets])
+    names = "".join(f"  {cpu.replace('+', '-')}: {{cpu: {cpu}}}\n" for cpu in CPUS[:targets])
     (folder / "mlfbuild.yml").write_text(f'mlfbuild: 1\ntargets:\n{names}models: ["models/*.tflite"]\n')
 
 
