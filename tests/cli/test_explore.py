@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 import yaml
 
-from mlfbuild.exploration import read_explorations
+from mlfbuild.exploration import Exploration, ExploredPoint, read_explorations
 from mlfbuild.jobs import load
-from mlfbuild.usecases import explore_model
+from mlfbuild.usecases import explore_model, write_settings
 from mlfbuild.usecases.add.project_text import with_values
 from mlfbuild.verify.host import load as load_network
 from support.command import Folder
@@ -130,6 +130,28 @@ def test_a_goal_takes_the_best_point(desk: Folder) -> None:
     assert dict(model.options) == ({"io": "arena"} if smallest.settings else {})
 
 
+@pytest.mark.parametrize("kept", [(), ("Softmax", "dense_2")])
+def test_a_list_is_chosen_and_written_like_any_value(folder: Folder, kept: tuple[str, ...]) -> None:
+    folder.write("net.tflite", float_tflite())
+    calibration(folder.root / "data.npz", 1)
+    text = (
+        "mlfbuild: 1\ntargets: [cortex-m4]\nmodels:\n  alpha:\n    source: net.tflite  # of March\n"
+        "    quantize: {calibration: data.npz, keep-float: [Softmax]}\n"
+        "    explore: {quantize.keep-float: [[], [Softmax, dense_2]]}  # worth a try\n"
+    )
+    folder.write("mlfbuild.yml", text)
+    project = load(folder.root / "mlfbuild.yml")
+    assert [*project.models["alpha"].explore.values()] == [((), ("Softmax", "dense_2"))]
+    point = ExploredPoint({"quantize.keep-float": kept}, {"cortex-m4": {"flash": 1}})
+    write_settings(project, Exploration("alpha", {"cortex-m4": {}}, (point,)), point)
+    after = (folder.root / "mlfbuild.yml").read_text()
+    assert after.splitlines()[:5] + after.splitlines()[-1:] == text.splitlines()[:5] + text.splitlines()[-1:]
+    folder.write("mlfbuild.yml", after.replace("    explore:", "    goal: size\n    explore:"))
+    (model,) = load(folder.root / "mlfbuild.yml").models.values()
+    assert model.quantize is not None
+    assert model.quantize.keep_float == kept
+
+
 @pytest.mark.parametrize(
     ("change", "code"),
     [
@@ -153,6 +175,8 @@ def test_a_goal_needs_an_exploration_of_the_model_as_it_is(
         ({"optimize": ["O9"]}, "value-not-possible", "explore.optimize[0]"),
         ({"quantize.activations": ["int16"]}, "value-not-possible", 'explore."quantize.activations"[0]'),
         ({"targets.f4.clock": ["fast"]}, "value-not-possible", 'explore."targets.f4.clock"[0]'),
+        ({"quantize.keep-float": [["Softmax"]]}, "value-not-possible", 'explore."quantize.keep-float"[0]'),
+        ({"quantize.keep-float": [[], ["Softmax", 1]]}, "wrong-type", 'explore."quantize.keep-float"'),
         ({"licence": ["MIT"]}, "unknown-axis", "explore.licence"),
     ],
 )
@@ -210,20 +234,21 @@ def test_a_farm_finds_the_same(desk: Folder) -> None:
 
 
 @pytest.mark.sweep
-def test_each_type_of_a_quantised_model_is_made_once(folder: Folder) -> None:
+def test_each_quantised_model_is_made_once(folder: Folder) -> None:
     folder.write("net.tflite", float_tflite())
     calibration(folder.root / "data.npz")
     inputs = np.load(folder.root / "data.npz")["in0"]
     (outputs,) = load_network(folder.root / "net.tflite").run_cases([inputs])
     np.savez(folder.root / "test.npz", in0=inputs, out0=outputs)
-    space = {"quantize.activations": ["int8", "int16"], "optimize": ["O2", "Os"]}
+    space = {"quantize.activations": ["int8", "int16"], "quantize.keep-float": [[], ["SOFTMAX"]]}
     keys = {"quantize": {"calibration": "data.npz"}, "evaluate": {"data": "test.npz", "metric": "mse"}}
     model = {"source": "net.tflite", "explore": space, "goal": "accuracy", **keys}
     document = {"mlfbuild": 1, "targets": {"f4": {"mcu": "nrf52840"}}, "models": {"alpha": model}}
     folder.write("mlfbuild.yml", yaml.safe_dump(document))
-    found = explore(folder, "--choose", "max accuracy")
-    assert (found["compiled"], found["measured"]) == (2, 4)  # the project file is one of them
-    assert found["chosen"]["quantize.activations"] == "int8"  # of errors, less is better
+    found = explore(folder, "--choose", "max accuracy", "-o", "page.html")
+    assert (found["compiled"], found["measured"]) == (4, 4)  # the project file is one of them
+    assert found["chosen"] == {"quantize.activations": "int8", "quantize.keep-float": []}  # of errors, less is better
+    assert "<td>[SOFTMAX]</td>" in (folder.root / "page.html").read_text()
     (best,) = load(folder.root / "mlfbuild.yml").models.values()
     assert best.quantize is not None
-    assert best.quantize.activations == "int16"
+    assert (best.quantize.activations, best.quantize.keep_float) == ("int16", ("SOFTMAX",))

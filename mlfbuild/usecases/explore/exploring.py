@@ -21,6 +21,7 @@ from mlfbuild.core import MlfError, ProjectFileError, sha256, write_atomic
 from mlfbuild.exploration import (
     Exploration,
     ExploredPoint,
+    Setting,
     exploration_path,
     read_explorations,
     settings_text,
@@ -60,7 +61,6 @@ from mlfbuild.jobs import (
     target_jobs,
     trees_locked,
 )
-from mlfbuild.library import OptionValue
 from mlfbuild.project import DASK, Project
 from mlfbuild.report import nothing_to_profile
 from mlfbuild.usecases.evaluate import evaluate_jobs
@@ -93,7 +93,7 @@ class ExploreResult:
 
 @dataclass
 class _Point:
-    settings: Mapping[str, OptionValue]
+    settings: Mapping[str, Setting]
     targets: Sequence[TargetJob] = ()
     job: MeasureJob | None = None
     problem: str = ""
@@ -177,7 +177,7 @@ class _Run:
     """Figures, or the reason why there are none, by the key of the action."""
     errors: dict[int, MlfError] = field(default_factory=dict)
 
-    def point(self, settings: Mapping[str, OptionValue], targets: Sequence[str]) -> _Point:
+    def point(self, settings: Mapping[str, Setting], targets: Sequence[str]) -> _Point:
         """Return the jobs of a point for those of ``targets`` (names) that QEMU emulates."""
         point = _Point(settings)
         build = self.folder / sha256(json.dumps(settings, sort_keys=True).encode())[:_SHOWN]
@@ -330,7 +330,7 @@ class _Run:
                 self.watch.finish(tasks[id(thing)], "done")
             yield thing, found
 
-    def _task(self, verb: str, settings: Mapping[str, OptionValue], target: str = "") -> Task:
+    def _task(self, verb: str, settings: Mapping[str, Setting], target: str = "") -> Task:
         title = f"{self.name} for {target}" if target else self.name
         return Task(verb, f"{title} ({settings_text(settings)})", target, model=self.name)
 
