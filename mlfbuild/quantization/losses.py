@@ -94,13 +94,15 @@ class LossAdvice:
 
 
 @dataclass(frozen=True)
-class LossCase:
-    """The values of one tensor in one case."""
+class LossCases:
+    """The values of one tensor in a few cases, all arrays of one shape."""
 
     real: Array
     """Of the float network."""
-    stored: Array
-    """Of the quantised one, as it stores them."""
+    got: Array
+    """Of the quantised one, as real numbers."""
+    held: Array
+    """``real``, rounded with the scale of the tensor."""
     alone: Array
     """What the float operator makes of the inputs of the quantised one."""
     rounded: Array
@@ -123,13 +125,13 @@ class LossMeter:
         """Return ``real`` rounded with the scale of the tensor; as it is without one."""
         return self.tensor.dequantized(self.tensor.quantized(real))
 
-    def add(self, case: LossCase) -> None:
-        """Add one case; values that are no finite numbers do not count."""
-        real, got = (each.astype(np.float64) for each in (case.real, self.tensor.dequantized(case.stored)))
+    def add(self, cases: LossCases) -> None:
+        """Add cases; values that are no finite numbers do not count."""
+        real, got = (each.astype(np.float64) for each in (cases.real, cases.got))
         finite = np.isfinite(real) & np.isfinite(got)
-        rounding = real - self.round(case.real)
+        rounding = real - cases.held
         parts = [np.where(finite, each, 0.0) ** 2
-                 for each in (real, real - got, rounding, case.alone - got, case.rounded - real)]  # fmt: skip
+                 for each in (real, real - got, rounding, cases.alone - got, cases.rounded - real)]  # fmt: skip
         self._sums = self._sums + [part.sum() for part in parts]
         self._elements += int(finite.sum())
         if self.tensor.scale is not None:

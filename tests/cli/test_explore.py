@@ -1,10 +1,10 @@
 """`mlfbuild explore`: each point is built and measured once, and its settings reach the project file and the build."""
 
+import json
 import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -211,14 +211,13 @@ def test_mistakes_are_found_before_anything_is_built(
 def test_a_run_that_was_killed_goes_on(desk: Folder) -> None:
     before = (desk.root / "mlfbuild.explore.json").read_bytes()
     shutil.rmtree(desk.root / "build")
-    results = desk.root / "build/explore/alpha/results"
-    command = [sys.executable, "-m", "mlfbuild", "explore", "alpha", "-j", "1"]
-    with subprocess.Popen(command, cwd=desk.root) as running:
-        until = time.monotonic() + 60
-        while not any("targets" in path.read_text() for path in results.glob("*.json")):
-            assert time.monotonic() < until
-            time.sleep(0.01)
-        running.send_signal(signal.SIGKILL)
+    command = [sys.executable, "-m", "mlfbuild", "explore", "alpha", "-j", "1", "--format", "json"]
+    with subprocess.Popen(command, cwd=desk.root, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stderr is not None
+        started = (event for event in map(json.loads, running.stderr) if event["event"] == "job-started")
+        measured = [next(event for event in started if event["verb"] == "measure") for _ in range(2)]
+        running.send_signal(signal.SIGKILL)  # when the second one begins, the first one has been kept
+    assert len({each["title"] for each in measured}) == 2
     found = explore(desk)
     assert (found["compiled"], found["measured"]) == (0, 1)
     assert (desk.root / "mlfbuild.explore.json").read_bytes() == before
