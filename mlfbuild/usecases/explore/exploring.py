@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mlfbuild.cache import shared_cache
+from mlfbuild.cache import CacheSettings, ResultCache, open_cache, shared_cache
 from mlfbuild.core import MlfError, ProjectFileError, sha256, write_atomic
 from mlfbuild.exploration import (
     Exploration,
@@ -345,26 +345,24 @@ class _Run:
 
     def _kept(self, key: str) -> dict[str, Any] | None:
         """Return the figures that were kept by ``key``."""
-        path = self._result(key)
-        try:
-            self.known[key] = json.loads(path.read_bytes())
-        except (OSError, ValueError):
-            cache = shared_cache(self.project.cache.settings(), lambda _: None)
-            found = cache.fetch(key) if cache else None
-            if found is None or {*found.outputs} != {RESULT}:
-                return None
-            self._keep(key, found.outputs[RESULT])
+        own, *shared = self._caches()
+        found = own.fetch(key) or next(filter(None, (cache.fetch(key) for cache in shared)), None)
+        if found is None or {*found.outputs} != {RESULT}:
+            return None
+        own.store(key, found.outputs)
+        self.known[key] = json.loads(found.outputs[RESULT])
         return self.known[key]
 
     def _keep(self, key: str, content: bytes) -> None:
         self.known[key] = json.loads(content)
-        write_atomic(self._result(key), content)
-        cache = shared_cache(self.project.cache.settings(), lambda _: None)
-        if cache is not None:
+        for cache in self._caches():
             cache.store(key, {RESULT: content})
 
-    def _result(self, key: str) -> Path:
-        return self.folder / _RESULTS / f"{key}.json"
+    def _caches(self) -> list[ResultCache]:
+        """Return the cache of this exploration, which goes on where it was killed, and the one of all projects."""
+        own = open_cache(CacheSettings(self.folder / _RESULTS), lambda _: None)
+        shared = shared_cache(self.project.cache.settings(), lambda _: None)
+        return [own, *([] if shared is None else [shared])]
 
 
 def _guarded(
