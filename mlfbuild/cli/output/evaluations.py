@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def show_evaluations(options: SharedOptions, results: Sequence[EvaluateResult], *, details: bool = False) -> None:
     """Print the value of each model that was evaluated, and its classes and worst cases if it is short.
 
-    With ``details``, print them for all models. With -q, models that passed are left out. Losses follow
-    if they were measured.
+    With ``details``, print them for all models. With -q, models that passed are left out. Losses follow if they were
+    measured.
     """
     from mlfbuild.evaluation import evaluation_details
     from mlfbuild.quantization import losses_text
