@@ -59,6 +59,7 @@ def test_the_value_is_that_of_the_whole_test_set(desk: Folder) -> None:
     assert all(each["case"] < 60 and each["found"] == (each["label"] - 1) % 4 for each in result["worst"])
     assert sum(cases for label, found, cases in result["confusion"] if label != found) == 60
     assert "alpha: top1 0.9, 600 cases (at-least 0.9) on this machine" in desk.run("evaluate").out
+    assert desk.refused("evaluate", "--losses")[:2] == (2, "losses-without-quantize")
 
 
 @pytest.mark.parametrize(
