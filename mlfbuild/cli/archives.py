@@ -247,14 +247,15 @@ def _compare_runs(options: SharedOptions, first: Path, second: Path, inputs: Pat
 
 def _compare_quantized(options: SharedOptions, first: Path, second: Path, inputs: Path, timeout: float) -> bool:
     from mlfbuild.datasets import DataKeys
+    from mlfbuild.quantization import losses_text
     from mlfbuild.usecases import file_losses
 
     if options.model:
         raise UsageError.not_applicable("--model", "a model file has one network", "omit it")
     with working(options, f"running {first} and {second}"):
-        report = file_losses(first, second, DataKeys(inputs), timeout=timeout)
-    text = f"{first} and {second}: {report.text(verbose=options.verbose)}"
-    show_result(options, {"first": first, "second": second, **report.to_json()}, text)
+        found = file_losses(first, second, DataKeys(inputs), timeout=timeout).to_json()
+    text = f"{first} and {second}: {losses_text(found, verbose=options.verbose)}"
+    show_result(options, {"first": first, "second": second, **found}, text)
     return True
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from mlfbuild.cli.options import SharedOptions, timeout_option, verb
 from mlfbuild.cli.output.evaluations import show_evaluations
 from mlfbuild.cli.output.markdown import evaluate_markdown
@@ -17,13 +19,15 @@ if TYPE_CHECKING:
 
 @verb("file", "target", "model", "jobs", "on", "frozen", "offline", "no_wait", "summary_format")
 @timeout_option(usual=120)
-def evaluate(options: SharedOptions, timeout: float | None) -> None:
+@click.option("--losses", is_flag=True, help="Also rank the tensors of quantised models by lost accuracy.")
+def evaluate(options: SharedOptions, timeout: float | None, losses: bool) -> None:
     """Measure every model that has the key evaluate on its test set.
 
     The compiled network runs on this machine over the whole test set, whatever its targets are. With --target, it runs
     on the device of that target, or on its board, which QEMU emulates. The exit status is 1 if a model misses a limit.
 
-    With -v, the figures of all classes are printed.
+    With --losses, each tensor of a model with the key quantize is compared with the float network, on this machine; the
+    report shows the result as well. With -v, the figures of all classes and tensors are printed.
     """
     from mlfbuild.jobs import load, target_jobs
     from mlfbuild.usecases import evaluate_jobs, evaluate_project, evaluation_failed
@@ -33,7 +37,7 @@ def evaluate(options: SharedOptions, timeout: float | None) -> None:
     jobs = evaluate_jobs(project, targets, on_targets=bool(options.target), timeout=timeout)
     with building(options, project) as progress:
         results = evaluate_project(
-            project, targets, jobs, frozen=options.frozen, workers=options.jobs, progress=progress
+            project, targets, jobs, losses=losses, frozen=options.frozen, workers=options.jobs, progress=progress
         )
     if options.json:
         show_json({"evaluations": [_json(job, report) for job, report in results]})

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from mlfbuild.datasets.cases import Batch, Dataset
     from mlfbuild.datasets.data_keys import DATA, DataKeys, data_problems
     from mlfbuild.datasets.functions import user_function
+    from mlfbuild.datasets.npz import array_name
     from mlfbuild.datasets.sources import data_digest, data_files, open_data
     from mlfbuild.datasets.tflite_file import FileOperator, FileTensor, NetworkFile, write_tflite
 else:

@@ -38,17 +38,17 @@ class DataKeys(Keys):
     """A .npz file with in0 or in_<name>, and labels or out0; a folder of images or .wav files, with a folder for each
     class; or a function that yields cases: data/test.npz, data/words, tools/cases:test"""
     files: Annotated[tuple[ProjectPath, ...], NOT_EMPTY] = ()
-    """Files and folders that the function reads, beside its own module; a change of them is a change of the data."""
+    """Files and folders that the function reads besides its own module; the data change when these change."""
     resize: Annotated[tuple[int, ...], Rule(_two, {"minItems": 2, "maxItems": 2})] = ()
     """Height and width that images are resized to, bilinear, without a crop: [96, 96]. Default: they must fit."""
     mean: PerChannel = ()
-    """What is subtracted from pixels of 0 to 255, samples of -1 to 1, or features: 127.5, or one per channel."""
+    """Mean, subtracted first, of pixels (0 to 255), samples (-1 to 1) or features, or one for each channel: 127.5"""
     std: PerChannel = ()
-    """What they are divided by after that: 127.5, or one per channel."""
+    """Standard deviation, by which the differences are divided, or one for each channel: 127.5"""
     rate: Frequency | None = None
     """Sampling rate of .wav files, which are mono with 16 bits. Default: 16 kHz."""
     features: Annotated[str, one_of("features", FEATURES)] = ""
-    """What the network reads instead of samples: log-mel or mfcc. Default: samples."""
+    """Features that are computed from samples: log-mel or mfcc. Default: the samples."""
     window: Duration | None = None
     """Length of the window of one row of features. Default: 30 ms."""
     hop: Duration | None = None

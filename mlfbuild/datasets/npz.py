@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -45,9 +45,9 @@ class NpzData:
         self._inputs = tuple(inputs)
         with _readable(path), zipfile.ZipFile(path) as archive:
             headers = {name.removesuffix(".npy"): _header(archive, name) for name in archive.namelist()}
-        self._taken = [_of_tensor(path, headers, "in", index, tensor) for index, tensor in enumerate(inputs)]
+        self._taken = [headers[array_name(path, headers, "in", *each)] for each in enumerate(inputs)]
         self._labels = headers.pop(LABELS, None)
-        self._outputs = [_of_tensor(path, headers, "out", index, tensor) for index, tensor in enumerate(outputs)]
+        self._outputs = [headers[array_name(path, headers, "out", *each)] for each in enumerate(outputs)]
         taken = [*self._taken, *self._outputs, *([self._labels] if self._labels else [])]
         counts = sorted({header.shape[0] if header.shape else 1 for header in taken})
         if len(counts) > 1:
@@ -146,14 +146,19 @@ def _read(path: Path, header: _Header, stream: IO[bytes], cases: int) -> Array:
     return np.frombuffer(data, header.dtype).reshape(shape)
 
 
-def _of_tensor(path: Path, headers: dict[str, _Header], prefix: str, index: int, tensor: TensorInfo) -> _Header:
+def array_name(path: Path, known: Container[str], prefix: str, index: int, tensor: TensorInfo) -> str:
+    """Return which of the ``known`` arrays in ``path`` is input or output (``in``, ``out``) ``index``, the ``tensor``.
+
+    It has the position, ``in0``, or a name of the tensor, ``in_image`` or ``image``. Raises ``InputFileError`` if none
+    has.
+    """
     names = [f"{prefix}{index}", *(f"{prefix}_{name}" for name in tensor.names), *tensor.names]
-    found = next((name for name in names if name in headers), None)
+    found = next((name for name in names if name in known), None)
     if found is None:
         raise InputFileError(
-            "data-array-missing",
+            "array-missing",
             place=path,
             reason=f"no array for {prefix}put {index} of the network",
             hint=f"add an array {names[0]} or {shown(names[1])}",
         )
-    return headers[found]
+    return found

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +16,9 @@ from mlfbuild.datasets.functions import function_file
 if TYPE_CHECKING:  # a build with nothing to do lists the files, and importing numpy takes 0.1 s
     from mlfbuild.datasets.cases import Dataset
     from mlfbuild.library import TensorInfo
+
+_COARSEST = 3 * 10**9
+_DIGESTS: dict[tuple[Path, int, int, int, int, int], str] = {}
 
 
 def open_data(keys: DataKeys, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo] = ()) -> Dataset:
@@ -77,6 +82,18 @@ def data_digest(keys: DataKeys) -> str:
     lines = [f"{keys.function}\0{prepared}\n".encode()]
     for path in data_files(keys):
         name = path.relative_to(keys.source) if path.is_relative_to(keys.source) else path.name
-        with open_binary(path, "data") as file:
-            lines.append(f"{name}\0{file_sha256(file)}\n".encode())
+        lines.append(f"{name}\0{_file_digest(path)}\n".encode())
     return sha256(lines)
+
+
+def _file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file, read once by a process: each CPU of a build asks for the same data."""
+    with open_binary(path, "data") as file:
+        about = os.fstat(file.fileno())
+        state = (path, about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
+        # A file that has just changed may change again without another time; the coarsest clock of disks has 2 s.
+        if time.time_ns() - max(about.st_mtime_ns, about.st_ctime_ns) < _COARSEST:
+            return file_sha256(file)
+        if state not in _DIGESTS:
+            _DIGESTS[state] = file_sha256(file)
+        return _DIGESTS[state]

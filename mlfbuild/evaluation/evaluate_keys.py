@@ -36,13 +36,13 @@ class EvaluateKeys(Keys):
     data: DATA
     """Test set with labels or expected outputs: data/test.npz"""
     metric: Annotated[str, METRIC]
-    """What is measured: top1, top5, f1, auc, mse, mae, iou, or a function of your own, metrics:score."""
+    """Metric: top1, top5, f1, auc, mse, mae, iou, or your function as module:function, such as metrics:score."""
     at_least: Limit | None = None
     """Least value that passes: 0.92"""
     at_most: Limit | None = None
     """Greatest value that passes, for mse, mae and functions that return errors: 0.01"""
     max_drop: Limit | None = None
-    """By how much the value may be worse than that of the float network from which `quantize` made this one: 0.01"""
+    """Greatest loss against the float network from which `quantize` made this one: 0.01"""
     module: TensorName | None = None
     """Network of the archive, if it has several."""
     output: TensorName | None = None

@@ -30,7 +30,7 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.exploration.choice import best_for, check_choice, chosen
-    from mlfbuild.exploration.explore_keys import AXIS, GOALS, WITHOUT, setting_path
+    from mlfbuild.exploration.explore_keys import AXIS, GOALS, WITHOUT, Setting, setting_path
     from mlfbuild.exploration.points import (
         ACCURACY, FIGURES, Exploration, ExploredPoint, figure_text, figure_title, setting_text, settings_text,
     )

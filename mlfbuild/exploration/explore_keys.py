@@ -6,7 +6,10 @@ import re
 
 from mlfbuild.core import Mistake, suggestion
 from mlfbuild.core.keys import Rule
+from mlfbuild.library import OptionValue
 
+Setting = OptionValue | tuple[str, ...]
+"""A value that is tried; a list for keys such as ``quantize.keep-float``."""
 GOALS = ("latency", "size", "accuracy")
 """The values of the key ``goal``."""
 WITHOUT = "default"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mlfbuild.library import OptionValue
+from mlfbuild.exploration.explore_keys import Setting
 
 ACCURACY = "accuracy"
 FIGURES: Mapping[str, str] = {
@@ -24,7 +24,7 @@ FIGURES: Mapping[str, str] = {
 class ExploredPoint:
     """Settings that were tried, and what came of them."""
 
-    settings: Mapping[str, OptionValue]
+    settings: Mapping[str, Setting]
     """The changed keys, as in ``explore``; none for the model as it is in the project file."""
     targets: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """By target: bytes, instructions, cycles and nanoseconds, as far as they are known."""
@@ -36,7 +36,7 @@ class ExploredPoint:
     """Why there are no figures."""
     current: bool = False
     """Whether this is what the project file has."""
-    same: tuple[Mapping[str, OptionValue], ...] = ()
+    same: tuple[Mapping[str, Setting], ...] = ()
     """Other settings that give the same code."""
 
     def figure(self, name: str) -> float | None:
@@ -126,11 +126,13 @@ def figure_title(name: str, metric: str) -> str:
     return {"ram": "RAM", ACCURACY: metric}.get(name, name)
 
 
-def setting_text(value: OptionValue | None) -> str:
+def setting_text(value: Setting | None) -> str:
     """Return a value as in a project file; a dash for one that a point does not change."""
+    if isinstance(value, tuple):
+        return f"[{', '.join(value)}]"
     return "-" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def settings_text(settings: Mapping[str, OptionValue]) -> str:
+def settings_text(settings: Mapping[str, Setting]) -> str:
     """Return settings on one line, such as ``options.memory: smallest, optimize: Os``."""
     return ", ".join(f"{key}: {setting_text(value)}" for key, value in settings.items()) or "as in the project file"

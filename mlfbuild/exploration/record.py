@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mlfbuild.core import ConflictError, InputFileError, open_binary, write_if_changed
+from mlfbuild.exploration.explore_keys import Setting
 from mlfbuild.exploration.points import Exploration, ExploredPoint
 
 _FORMAT = "mlfbuild_explore"
@@ -71,10 +72,28 @@ def _json(found: Exploration) -> dict[str, Any]:
 
 def _exploration(name: str, found: dict[str, Any]) -> Exploration:
     points = tuple(
-        ExploredPoint(**{**each, "missed": tuple(each.get("missed", ())), "same": tuple(each.get("same", ()))})
+        ExploredPoint(
+            **{
+                **each,
+                "settings": _settings(each["settings"]),
+                "missed": tuple(each.get("missed", ())),
+                "same": tuple(map(_settings, each.get("same", ()))),
+            }
+        )
         for each in found["points"]
     )
-    for point in points:  # what is chosen is written into a project file
-        if not all(isinstance(value, str | int | float) for value in point.settings.values()):
-            raise ValueError("a setting has no plain value")
     return Exploration(**{**found, "model": name, "points": points})
+
+
+def _settings(found: Mapping[str, Any]) -> dict[str, Setting]:
+    """Return settings of JSON, whose lists are tuples; raises ``ValueError`` for other values."""
+    settings = {key: tuple(value) if isinstance(value, list) else value for key, value in found.items()}
+    for value in settings.values():  # what is chosen is written into a project file
+        plain = (
+            all(isinstance(each, str) for each in value)
+            if isinstance(value, tuple)
+            else isinstance(value, str | int | float)
+        )
+        if not plain:
+            raise ValueError("a setting has no plain value")
+    return settings

@@ -10,6 +10,7 @@ from mlfbuild.core import Mistake, ProjectFileError
 from mlfbuild.exploration import (
     WITHOUT,
     Exploration,
+    Setting,
     best_for,
     exploration_path,
     read_explorations,
@@ -18,14 +19,20 @@ from mlfbuild.exploration import (
 from mlfbuild.jobs.actions import differences, flat
 from mlfbuild.jobs.model_job import CompileJob, TargetJob
 from mlfbuild.jobs.project_jobs import target_jobs
-from mlfbuild.library import OptionValue
 from mlfbuild.native import SourceFiles
 from mlfbuild.project import Changes, KeyPath, ModelSpec, Project, load_project
 
 
-def changes_of(model: str, settings: Mapping[str, OptionValue]) -> dict[KeyPath, object]:
+def changes_of(model: str, settings: Mapping[str, Setting]) -> dict[KeyPath, object]:
     """Return explored ``settings`` of ``model`` as changes of its project file."""
-    return {setting_path(model, key): None if value == WITHOUT else value for key, value in settings.items()}
+    return {setting_path(model, key): _written(value) for key, value in settings.items()}
+
+
+def _written(value: Setting) -> object:
+    """Return a value as in a project file; ``None`` for one that stands for the absence of the key."""
+    if isinstance(value, tuple):
+        return list(value) or None
+    return None if value == WITHOUT else value
 
 
 def explored_inputs(target: TargetJob, job: CompileJob) -> dict[str, str]:
@@ -58,7 +65,7 @@ def explore_mistakes(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
                     yield ("models", model.name, "explore", key, index), mistake
 
 
-def _value_mistake(path: Path, name: str, key: str, value: OptionValue) -> Mistake | None:
+def _value_mistake(path: Path, name: str, key: str, value: Setting) -> Mistake | None:
     try:
         model = load_project(path, changes=changes_of(name, {key: value})).models[name]
     except ProjectFileError as error:

@@ -31,7 +31,7 @@ from mlfbuild.core.keys import (
     one_of,
 )
 from mlfbuild.evaluation import EvaluateKeys
-from mlfbuild.exploration import AXIS, GOALS
+from mlfbuild.exploration import AXIS, GOALS, Setting
 from mlfbuild.library import CompilerProgram, OptionValue
 from mlfbuild.library.keys import (
     SECTION,
@@ -199,7 +199,7 @@ class ModelSpec(Keys):
     Default: the file in tests/ with the name of the model, if it exists."""
     evaluate: EvaluateKeys | None = None
     """How good it must be on a test set, for `mlfbuild evaluate` and `mlfbuild verify`."""
-    explore: Annotated[Mapping[Annotated[str, AXIS], Annotated[tuple[OptionValue, ...], NOT_EMPTY]], NOT_EMPTY] = field(
+    explore: Annotated[Mapping[Annotated[str, AXIS], Annotated[tuple[Setting, ...], NOT_EMPTY]], NOT_EMPTY] = field(
         default_factory=dict
     )
     """What `mlfbuild explore` tries: keys of the model, each with its values: {options.memory: [smallest, fastest]}

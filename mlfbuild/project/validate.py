@@ -107,8 +107,11 @@ def _add(document: Document, details: ErrorDetails, kind_of_file: type[Keys]) ->
     # The fifth part of the path is the type in the union that pydantic tried.
     elif path[:1] == ("models",) and path[2:3] in _SCALARS and len(path) > 4:
         if not any(problem.path == path[:4] for problem in document.problems):  # once, not once a type of the union
-            got = _described(details["input"])
-            reason = f"expected text, a number, true or false, got {got}"
+            got, listed_too = details["input"], path[2] == "explore"
+            wanted = f"text, a number, true or false{' or a list of text' if listed_too else ''}"
+            reason = f"expected {wanted}, got {_described(got)}"
+            if listed_too and isinstance(got, list):
+                reason = "expected nothing but text in a list"
             document.add(path[:4], Mistake("wrong-type", reason=reason))
     else:
         document.add(path, _mistake(details))

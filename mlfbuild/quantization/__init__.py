@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.quantization.engines import METHOD_WORDS, engine_of, engine_versions, node_names
     from mlfbuild.quantization.losses import (
-        CALIBRATION, KEEP_FLOAT, LossAdvice, LossCase, LossMeter, LossReport, LostTensor, unpaired_text,
+        CALIBRATION, GOOD, KEEP_FLOAT, LOSS_COLUMNS, LossAdvice, LossCases, LossMeter, LossReport, LostTensor,
+        loss_rows, loss_summary, losses_text, unpaired_text,
     )
     from mlfbuild.quantization.quantize_keys import ACTIVATIONS, IO, MINMAX, WEIGHTS, QuantizeKeys, quantize_problems
     from mlfbuild.quantization.quantizing import QuantizedNetwork, QuantizedOperator, is_quantized, quantize

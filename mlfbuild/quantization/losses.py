@@ -23,7 +23,7 @@ it gives what their rounding does. What makes at least half of the noise of a te
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -94,13 +94,15 @@ class LossAdvice:
 
 
 @dataclass(frozen=True)
-class LossCase:
-    """The values of one tensor in one case."""
+class LossCases:
+    """The values of one tensor in a few cases, all arrays of one shape."""
 
     real: Array
     """Of the float network."""
-    stored: Array
-    """Of the quantised one, as it stores them."""
+    got: Array
+    """Of the quantised one, as real numbers."""
+    held: Array
+    """``real``, rounded with the scale of the tensor."""
     alone: Array
     """What the float operator makes of the inputs of the quantised one."""
     rounded: Array
@@ -123,13 +125,13 @@ class LossMeter:
         """Return ``real`` rounded with the scale of the tensor; as it is without one."""
         return self.tensor.dequantized(self.tensor.quantized(real))
 
-    def add(self, case: LossCase) -> None:
-        """Add one case; values that are no finite numbers do not count."""
-        real, got = (each.astype(np.float64) for each in (case.real, self.tensor.dequantized(case.stored)))
+    def add(self, cases: LossCases) -> None:
+        """Add cases; values that are no finite numbers do not count."""
+        real, got = (each.astype(np.float64) for each in (cases.real, cases.got))
         finite = np.isfinite(real) & np.isfinite(got)
-        rounding = real - self.round(case.real)
+        rounding = real - cases.held
         parts = [np.where(finite, each, 0.0) ** 2
-                 for each in (real, real - got, rounding, case.alone - got, case.rounded - real)]  # fmt: skip
+                 for each in (real, real - got, rounding, cases.alone - got, cases.rounded - real)]  # fmt: skip
         self._sums = self._sums + [part.sum() for part in parts]
         self._elements += int(finite.sum())
         if self.tensor.scale is not None:
@@ -213,9 +215,15 @@ class LossReport:
         short = any(each.ratio < GOOD for each in self.tensors if each.name in self.outputs)
         return LossAdvice(INT16) if short and not self.advice else None
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the report as JSON-ready data, the worst tensor first; a ratio without noise is null."""
+    @property
+    def begins(self) -> LostTensor | None:
+        """The first tensor in order of execution whose noise does not come from its inputs; ``None`` without any."""
         advice = self.advice
+        return next((each for each in self.tensors if each.name in advice), None)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as JSON-ready data, the worst tensor first; a ratio that is not finite is null."""
+        advice, begins = self.advice, self.begins
         return {
             "cases": self.cases,
             "unpaired": self.unpaired,
@@ -225,6 +233,7 @@ class LossReport:
                     "label": each.label,
                     "operator": each.operator or None,
                     "decibels": _finite(each.ratio),
+                    "exact": each.ratio == math.inf,
                     "rounding_decibels": _finite(each.rounding),
                     "own_decibels": _finite(each.own),
                     "input_rounding_decibels": _finite(each.from_rounding),
@@ -234,31 +243,57 @@ class LossReport:
                 }
                 for each in self.ranked
             ],
+            "begins": begins and begins.name,
             "advice": _json(self.whole),
         }
 
-    def text(self, *, verbose: bool = False) -> str:
-        """Return the worst tensors as a table, all of them if ``verbose``, and what else is to be said, as lines."""
-        most = len(self.tensors) if verbose else _ROWS
-        header = ("tensor", "operator", "dB", "saturated", "advice")
-        lines = [
-            f"{counted(self.cases, 'case')}, {counted(len(self.tensors), 'tensor')}, worst first",
-            text_table(self._rows(most), header=header, align="llrr", indent=2),
-        ]
-        if len(self.tensors) > most:
-            lines.append(f"  and {len(self.tensors) - most:,} more, with -v")
-        if self.unpaired:
-            lines.append(f"  not compared, because the quantised network does not have them: {self.unpaired:,}")
-        if self.whole is not None:
-            lines.append(f"no operator stands out: {self.whole}")
-        return "\n".join(lines)
 
-    def _rows(self, most: int) -> Iterator[tuple[str, ...]]:
-        advice = self.advice
-        for each in self.ranked[:most]:
-            ratio = f"{each.ratio:.1f}" if math.isfinite(each.ratio) else "exact" if each.ratio > 0 else "no signal"
-            saturated = "float" if each.in_float else f"{100 * each.saturated:.2g} %"
-            yield each.label, each.operator or "input", ratio, saturated, str(advice.get(each.name, ""))
+LOSS_COLUMNS = {"tensor": "l", "operator": "l", "dB": "r", "saturated": "r", "noise": "l", "advice": "l"}
+"""The columns of ``loss_rows``, aligned to the left or to the right."""
+
+
+def loss_rows(found: Mapping[str, Any], most: int | None = None) -> list[tuple[str, ...]]:
+    """Return the table of a report as JSON: its worst tensors, ``most`` of them, in ``LOSS_COLUMNS``."""
+    return [_row(each) for each in found["tensors"][:most]]
+
+
+def loss_summary(found: Mapping[str, Any]) -> str:
+    """Return on one line where the noise of a report, as JSON, begins, or what helps the network as a whole."""
+    first = next((each for each in found["tensors"] if each["name"] == found["begins"]), None)
+    if first is not None:
+        return f"noise begins at {first['label']} ({_ratio(first, ' dB')})"
+    if found["advice"] is not None:
+        return f"no operator stands out: {_advice_in(found['advice'])}"
+    short = any(not each["exact"] and (each["decibels"] or 0) < GOOD for each in found["tensors"])
+    return f"{'no output is' if short else 'no tensor is'} below {GOOD:g} dB"
+
+
+def losses_text(found: Mapping[str, Any], *, verbose: bool = False) -> str:
+    """Return a report, as JSON: its worst tensors as a table, all of them if ``verbose``, and lines about the rest."""
+    count, most = len(found["tensors"]), None if verbose else _ROWS
+    table = text_table(loss_rows(found, most), header=[*LOSS_COLUMNS], align="".join(LOSS_COLUMNS.values()), indent=2)
+    lines = [f"{counted(found['cases'], 'case')}, {counted(count, 'tensor')}, worst first", table]
+    if most is not None and count > most:
+        lines.append(f"  and {count - most:,} more, with -v")
+    if found["unpaired"]:
+        lines.append(f"  not compared, because the quantised network does not have them: {found['unpaired']:,}")
+    return "\n".join([*lines, loss_summary(found)])
+
+
+def _row(lost: Mapping[str, Any]) -> tuple[str, ...]:
+    saturated = "float" if lost["float"] else f"{100 * lost['saturated']:.2g} %"
+    good = lost["exact"] or (lost["decibels"] or 0) >= GOOD
+    noise = "" if good else "begins" if lost["advice"] else "from its inputs"
+    return lost["label"], lost["operator"] or "input", _ratio(lost), saturated, noise, _advice_in(lost["advice"])
+
+
+def _ratio(lost: Mapping[str, Any], unit: str = "") -> str:
+    ratio = lost["decibels"]
+    return f"{ratio:.1f}{unit}" if ratio is not None else "exact" if lost["exact"] else "no signal"
+
+
+def _advice_in(found: Mapping[str, Any] | None) -> str:
+    return "" if found is None else str(LossAdvice(found["kind"], tuple(found["nodes"])))
 
 
 def _finite(value: float) -> float | None:

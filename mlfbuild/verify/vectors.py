@@ -1,8 +1,8 @@
 """Vectors: inputs and expected outputs of a module, from an untrusted ``.npz`` file.
 
-Arrays are called ``in0`` or ``in_<name>``, ``out0`` or ``out_<name>``, with the name of the interface or the one in the
-model file; the first axis counts cases. The number ``tolerance`` replaces the tolerance of floats that follows from the
-network.
+Arrays are called ``in0``, ``in_<name>`` or ``<name>``, ``out0`` or ``out_<name>``, with the name of the interface or
+the one in the model file; the first axis counts cases. The number ``tolerance`` replaces the tolerance of floats that
+follows from the network.
 
 ``mlfbuild vectors`` and ``mlfbuild init`` note where the expected outputs come from, as JSON in the comment of the
 ``.npz`` file, which is a ZIP archive; other readers ignore it::
@@ -32,6 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.core import CheckFailedError, InputFileError, MlfError, listed, printable, quoted, read_bytes, shown
+from mlfbuild.datasets import array_name
 from mlfbuild.executor import check_described
 from mlfbuild.library import Module, TensorInfo, dtype_called
 
@@ -40,7 +41,7 @@ Array = npt.NDArray[Any]
 NOTE = "mlfbuild_vectors"
 """The first key of the comment in files that mlfbuild wrote; the page of this module describes it."""
 _OF_THE_MODEL = frozenset({
-    "vectors-array-missing", "vectors-array-shape", "vectors-array-type", "vectors-unknown-array",
+    "array-missing", "vectors-array-shape", "vectors-array-type", "vectors-unknown-array",
 })  # fmt: skip
 """Reasons why vectors do not fit a model."""
 _SAVEZ = "write the file with numpy.savez"
@@ -143,16 +144,12 @@ def _tolerance(path: Path, array: Array | None) -> float | None:
 def load_inputs(path: Path, module: HasTensors) -> tuple[int, tuple[Array, ...]]:
     """Return the number of cases in ``path`` and the inputs of ``module``, in the form of ``Vectors``.
 
-    An array may also have the name of the input without a prefix; expected outputs in the file are ignored. Each input
-    is an array (cases, elements), little-endian and contiguous. Raises as ``load_vectors``.
+    Expected outputs in the file are ignored. Each input is an array (cases, elements), little-endian and contiguous.
+    Raises as ``load_vectors``.
     """
     if isinstance(module, Module):
         check_described(module)
     arrays = read_arrays(path)
-    for index, tensor in enumerate(module.inputs):
-        for name in tensor.names:
-            if name in arrays and f"in{index}" not in arrays:
-                arrays[f"in{index}"] = arrays.pop(name)
     inputs = _arrays_of(path, arrays, "in", module.inputs)
     return _cases(path, inputs), inputs
 
@@ -249,15 +246,7 @@ def _arrays_of(path: Path, arrays: dict[str, Array], prefix: str, tensors: Itera
     """Take the array of each tensor out of ``arrays``, checked and flattened to (cases, elements)."""
     taken = []
     for index, tensor in enumerate(tensors):
-        keys = [f"{prefix}{index}", *(f"{prefix}_{name}" for name in tensor.names)]
-        key = next((key for key in keys if key in arrays), None)
-        if key is None:
-            raise InputFileError(
-                "vectors-array-missing",
-                place=path,
-                reason=f"no array for {prefix}put {index} of the model",
-                hint=f"add an array {keys[0]} or {shown(keys[1])}",
-            )
+        key = array_name(path, arrays, prefix, index, tensor)
         taken.append(_checked(f"{path}: {shown(key)}", arrays.pop(key), tensor))
     return tuple(taken)
 

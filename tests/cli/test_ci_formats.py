@@ -147,7 +147,7 @@ def test_junit_names_are_identifiers_and_readers_find_every_case(tmp_path: Path)
 
     right = VerifyReport("kws", "gdb localhost:3333", 3, 3, (), (), 64, 64, 8)
     wrong = replace(right, module="odd name|<b>", problems=("kws: case 1, output 0\x1b[31m <wrong>",), hint="look")
-    broken = InputFileError("vectors-array-missing", place="v.npz", reason="has no 'in0' & 'in1'", hint="add them")
+    broken = InputFileError("array-missing", place="v.npz", reason="has no 'in0' & 'in1'", hint="add them")
     write_junit(
         tmp_path / "out.xml",
         [

@@ -311,6 +311,7 @@ def test_networks_of_different_names(project: Folder) -> None:
     assert (found["models"], found["equal"]) == (["vww", "net"], True)
 
 
+@pytest.mark.sweep  # on each push, docs/converting.md runs it, and test_quantize.py checks the advice
 def test_a_quantised_network_is_ranked_beside_its_float_one(project: Folder) -> None:
     for name, network in (("net.tflite", hostile_tflite()), ("other.onnx", float_onnx())):
         project.write(name, network)

@@ -59,6 +59,7 @@ def test_the_value_is_that_of_the_whole_test_set(desk: Folder) -> None:
     assert all(each["case"] < 60 and each["found"] == (each["label"] - 1) % 4 for each in result["worst"])
     assert sum(cases for label, found, cases in result["confusion"] if label != found) == 60
     assert "alpha: top1 0.9, 600 cases (at-least 0.9) on this machine" in desk.run("evaluate").out
+    assert desk.refused("evaluate", "--losses")[:2] == (2, "losses-without-quantize")
 
 
 @pytest.mark.parametrize(
@@ -129,22 +130,27 @@ def test_verify_measures_models_that_have_the_key(desk: Folder) -> None:
     assert [child.attrib["type"] for child in case] == ["evaluation-short"]
 
 
-def test_reports_have_the_last_result(desk: Folder) -> None:
-    def state(text: str = "metric: top1, at-least: 0.9") -> dict[str, Any]:
-        desk.write("mlfbuild.yml", PROJECT % text)
-        project = load_project(desk.root / "mlfbuild.yml")
-        found = evaluated_state(evaluate_jobs(project, target_jobs(project))[0])
-        assert mistake_in(found, {"$defs": report_schema()["$defs"], "$ref": "#/$defs/evaluate"}) is None
-        return found
+def state(desk: Folder) -> dict[str, Any]:
+    """Return what a report has about the model."""
+    project = load_project(desk.root / "mlfbuild.yml")
+    found = evaluated_state(evaluate_jobs(project, target_jobs(project))[0])
+    assert mistake_in(found, {"$defs": report_schema()["$defs"], "$ref": "#/$defs/evaluate"}) is None
+    return found
 
-    assert state() == {"state": "never"}
+
+def test_reports_have_the_last_result(desk: Folder) -> None:
+    def after(text: str = "metric: top1, at-least: 0.9") -> dict[str, Any]:
+        desk.write("mlfbuild.yml", PROJECT % text)
+        return state(desk)
+
+    assert after() == {"state": "never"}
     desk.run("evaluate", status=0)
-    passed, failed = state(), state("metric: top1, at-least: 0.95")
+    passed, failed = after(), after("metric: top1, at-least: 0.95")
     assert (passed["state"], failed["state"]) == ("passed", "failed")
     (view,) = evaluated_views({"evaluate": [failed]})
     assert [table.title for table in view.tables] == ["Confusion", "Classes", "Worst cases"]
     assert lowest_accuracy([{"name": "alpha", "evaluate": [passed]}]) == (0.9, "top1 of alpha")
-    assert state("metric: f1, at-least: 0.9")["state"] == "outdated"
+    assert after("metric: f1, at-least: 0.9")["state"] == "outdated"
     (changed,) = (
         each["changes"] for each in desk.run("why", "--format", "json").json["results"] if "evaluation" in each["title"]
     )
@@ -153,25 +159,34 @@ def test_reports_have_the_last_result(desk: Folder) -> None:
     desk.write("mlfbuild.yml", PROJECT % own)
     desk.write("own.py", code)
     desk.run("evaluate", status=0)
-    assert state(own)["state"] == "passed"
+    assert after(own)["state"] == "passed"
     desk.write("own.py", f"{code}\n")
-    assert state(own)["state"] == "outdated"
+    assert after(own)["state"] == "outdated"
     (desk.root / "test.npz").write_bytes(b"")
-    assert state()["state"] == "outdated"
+    assert after()["state"] == "outdated"
 
 
 def test_a_drop_is_that_from_the_float_network(desk: Folder) -> None:
     desk.write("models/alpha.onnx", float_onnx())
     calibration(desk.root / "calibration.npz", shape=(1, 3, 8, 8))
-    images = np.random.default_rng(1).random((100, 3, 8, 8), np.float32)
-    np.savez(desk.root / "test.npz", in0=images, out0=np.zeros((100, 4), np.float32))
+    images, expected = np.random.default_rng(1).random((20, 3, 8, 8), np.float32), np.zeros((20, 4), np.float32)
+    np.savez(desk.root / "test.npz", in0=images, out0=expected)
     key = "metric: mse, max-drop: 0.05}\n    dims: {n: 1}\n    quantize: {calibration: calibration.npz"
     desk.write("mlfbuild.yml", (PROJECT % key).replace("alpha.tflite", "alpha.onnx"))
-    result = desk.run("evaluate", "--format", "json", status=0).json["evaluations"][0]["result"]
+    assert state(desk)["losses"] == {"state": "never"}
+    (found,) = desk.run("evaluate", "--losses", "--format", "json", status=0).json["evaluations"]
+    result = found["result"]
     # Softmax of four classes: the mean of the squares is from 1/16 to 1/4.
     value, source = result["value"], result["source_value"]
     assert 1 / 16 < source < 1 / 4 and value not in {source, 0} and abs(value - source) < 0.02
-    np.savez(desk.root / "test.npz", in0=(images * 255 - 128).astype(np.int8), out0=np.zeros((100, 4), np.float32))
+    assert state(desk)["losses"] == {"state": "current", **found["losses"]}
+    assert (found["losses"]["cases"], found["losses"]["begins"]) == (20, None)
+    _, view = evaluated_views({"name": "alpha", "evaluate": [state(desk)]})
+    (table,) = view.tables
+    assert [row[0] for row in table.rows] == [each["label"] for each in found["losses"]["tensors"]]
+    assert "no tensor is below 30 dB" in desk.run("evaluate", "--losses", "--format", "markdown", status=0).out
+    np.savez(desk.root / "test.npz", in0=(images * 255 - 128).astype(np.int8), out0=expected)
+    assert state(desk)["losses"] == {"state": "outdated"}
     assert desk.run("evaluate", "--format", "json", status=5).error["code"] == "data-not-real"
 
 

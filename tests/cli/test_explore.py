@@ -1,10 +1,10 @@
 """`mlfbuild explore`: each point is built and measured once, and its settings reach the project file and the build."""
 
+import json
 import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 import yaml
 
-from mlfbuild.exploration import read_explorations
+from mlfbuild.exploration import Exploration, ExploredPoint, read_explorations
 from mlfbuild.jobs import load
-from mlfbuild.usecases import explore_model
+from mlfbuild.usecases import explore_model, write_settings
 from mlfbuild.usecases.add.project_text import with_values
 from mlfbuild.verify.host import load as load_network
 from support.command import Folder
@@ -130,6 +130,28 @@ def test_a_goal_takes_the_best_point(desk: Folder) -> None:
     assert dict(model.options) == ({"io": "arena"} if smallest.settings else {})
 
 
+@pytest.mark.parametrize("kept", [(), ("Softmax", "dense_2")])
+def test_a_list_is_chosen_and_written_like_any_value(folder: Folder, kept: tuple[str, ...]) -> None:
+    folder.write("net.tflite", float_tflite())
+    calibration(folder.root / "data.npz", 1)
+    text = (
+        "mlfbuild: 1\ntargets: [cortex-m4]\nmodels:\n  alpha:\n    source: net.tflite  # of March\n"
+        "    quantize: {calibration: data.npz, keep-float: [Softmax]}\n"
+        "    explore: {quantize.keep-float: [[], [Softmax, dense_2]]}  # worth a try\n"
+    )
+    folder.write("mlfbuild.yml", text)
+    project = load(folder.root / "mlfbuild.yml")
+    assert [*project.models["alpha"].explore.values()] == [((), ("Softmax", "dense_2"))]
+    point = ExploredPoint({"quantize.keep-float": kept}, {"cortex-m4": {"flash": 1}})
+    write_settings(project, Exploration("alpha", {"cortex-m4": {}}, (point,)), point)
+    after = (folder.root / "mlfbuild.yml").read_text()
+    assert after.splitlines()[:5] + after.splitlines()[-1:] == text.splitlines()[:5] + text.splitlines()[-1:]
+    folder.write("mlfbuild.yml", after.replace("    explore:", "    goal: size\n    explore:"))
+    (model,) = load(folder.root / "mlfbuild.yml").models.values()
+    assert model.quantize is not None
+    assert model.quantize.keep_float == kept
+
+
 @pytest.mark.parametrize(
     ("change", "code"),
     [
@@ -153,6 +175,8 @@ def test_a_goal_needs_an_exploration_of_the_model_as_it_is(
         ({"optimize": ["O9"]}, "value-not-possible", "explore.optimize[0]"),
         ({"quantize.activations": ["int16"]}, "value-not-possible", 'explore."quantize.activations"[0]'),
         ({"targets.f4.clock": ["fast"]}, "value-not-possible", 'explore."targets.f4.clock"[0]'),
+        ({"quantize.keep-float": [["Softmax"]]}, "value-not-possible", 'explore."quantize.keep-float"[0]'),
+        ({"quantize.keep-float": [[], ["Softmax", 1]]}, "wrong-type", 'explore."quantize.keep-float"'),
         ({"licence": ["MIT"]}, "unknown-axis", "explore.licence"),
     ],
 )
@@ -187,14 +211,13 @@ def test_mistakes_are_found_before_anything_is_built(
 def test_a_run_that_was_killed_goes_on(desk: Folder) -> None:
     before = (desk.root / "mlfbuild.explore.json").read_bytes()
     shutil.rmtree(desk.root / "build")
-    results = desk.root / "build/explore/alpha/results"
-    command = [sys.executable, "-m", "mlfbuild", "explore", "alpha", "-j", "1"]
-    with subprocess.Popen(command, cwd=desk.root) as running:
-        until = time.monotonic() + 60
-        while not any("targets" in path.read_text() for path in results.glob("*.json")):
-            assert time.monotonic() < until
-            time.sleep(0.01)
-        running.send_signal(signal.SIGKILL)
+    command = [sys.executable, "-m", "mlfbuild", "explore", "alpha", "-j", "1", "--format", "json"]
+    with subprocess.Popen(command, cwd=desk.root, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stderr is not None
+        started = (event for event in map(json.loads, running.stderr) if event["event"] == "job-started")
+        measured = [next(event for event in started if event["verb"] == "measure") for _ in range(2)]
+        running.send_signal(signal.SIGKILL)  # when the second one begins, the first one has been kept
+    assert len({each["title"] for each in measured}) == 2
     found = explore(desk)
     assert (found["compiled"], found["measured"]) == (0, 1)
     assert (desk.root / "mlfbuild.explore.json").read_bytes() == before
@@ -210,20 +233,21 @@ def test_a_farm_finds_the_same(desk: Folder) -> None:
 
 
 @pytest.mark.sweep
-def test_each_type_of_a_quantised_model_is_made_once(folder: Folder) -> None:
+def test_each_quantised_model_is_made_once(folder: Folder) -> None:
     folder.write("net.tflite", float_tflite())
     calibration(folder.root / "data.npz")
     inputs = np.load(folder.root / "data.npz")["in0"]
     (outputs,) = load_network(folder.root / "net.tflite").run_cases([inputs])
     np.savez(folder.root / "test.npz", in0=inputs, out0=outputs)
-    space = {"quantize.activations": ["int8", "int16"], "optimize": ["O2", "Os"]}
+    space = {"quantize.activations": ["int8", "int16"], "quantize.keep-float": [[], ["SOFTMAX"]]}
     keys = {"quantize": {"calibration": "data.npz"}, "evaluate": {"data": "test.npz", "metric": "mse"}}
     model = {"source": "net.tflite", "explore": space, "goal": "accuracy", **keys}
     document = {"mlfbuild": 1, "targets": {"f4": {"mcu": "nrf52840"}}, "models": {"alpha": model}}
     folder.write("mlfbuild.yml", yaml.safe_dump(document))
-    found = explore(folder, "--choose", "max accuracy")
-    assert (found["compiled"], found["measured"]) == (2, 4)  # the project file is one of them
-    assert found["chosen"]["quantize.activations"] == "int8"  # of errors, less is better
+    found = explore(folder, "--choose", "max accuracy", "-o", "page.html")
+    assert (found["compiled"], found["measured"]) == (4, 4)  # the project file is one of them
+    assert found["chosen"] == {"quantize.activations": "int8", "quantize.keep-float": []}  # of errors, less is better
+    assert "<td>[SOFTMAX]</td>" in (folder.root / "page.html").read_text()
     (best,) = load(folder.root / "mlfbuild.yml").models.values()
     assert best.quantize is not None
-    assert best.quantize.activations == "int16"
+    assert (best.quantize.activations, best.quantize.keep_float) == ("int16", ("SOFTMAX",))

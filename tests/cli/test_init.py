@@ -297,7 +297,7 @@ def unsupported() -> bytes:
         ("--update --model a.tflite", (2, "options-exclude-each-other", "--update and --model")),
         ("--cmake-only --template cmake", (2, "options-exclude-each-other", "--cmake-only and --template")),
         ("--vectors v.npz", (2, "option-needs-another", "--vectors v.npz")),
-        ("--model net.tflite --vectors v.npz", (5, "vectors-array-missing", "v.npz")),
+        ("--model net.tflite --vectors v.npz", (5, "array-missing", "v.npz")),
         ("--model net.tflite --vectors no.npz", (5, "no-such-input", "no.npz")),
     ],
 )

@@ -77,13 +77,24 @@ def improved(hostile: Folder, limit: str, *words: str, status: int = 0) -> Any:
     return hostile.run("quantize", "net", "--improve", *words, "--format", "json", status=status)
 
 
+def improved_file(hostile: Folder, *limits: str, status: int) -> Any:
+    """Improve the model file alone; ``limits`` are further keys of evaluate."""
+    words = [f"--evaluate={each}" for each in ("data=test.npz", "metric=mse", *limits)]
+    command = ("quantize", "net.tflite", "--improve", "--calibration", "data.npz", "-o", "file.tflite", *words)
+    return hostile.run(*command, "--format", "json", status=status)
+
+
 def test_advice_is_applied_until_the_accuracy_suffices(hostile: Folder) -> None:
     done = improved(hostile, "0.00002", "-o", "better.tflite", "--write").json
     assert (done["changes"], done["passed"]) == ({"keep-float": ["t3", "t6"]}, True)
     assert [each["changes"] for each in done["steps"]] == [{}, done["changes"]]
     assert done["steps"][0]["result"]["value"] > 10 * done["steps"][1]["result"]["value"]
-    assert (hostile.root / "better.tflite").read_bytes() == (hostile.root / "build/quantized/net.tflite").read_bytes()
+    better = (hostile.root / "better.tflite").read_bytes()
+    assert better == (hostile.root / "build/quantized/net.tflite").read_bytes()
     assert "keep-float: [t3, t6]" in (hostile.root / "mlfbuild.yml").read_text()
+    of_file = improved_file(hostile, "at-most=0.00002", status=0).json
+    assert [of_file[key] for key in ("steps", "changes")] == [done[key] for key in ("steps", "changes")]
+    assert (hostile.root / "file.tflite").read_bytes() == better
 
 
 @pytest.mark.sweep
@@ -109,5 +120,13 @@ def test_mistakes_with_improve(hostile: Folder) -> None:
         2,
         "option-needs-another",
     )
+    for limits, code, place in (
+        ((), "improve-limits-missing", "--evaluate"),
+        (("at-least=1",), "limit-of-wrong-side", "--evaluate at-least"),
+        (("at-most=1", "data=none.npz"), "no-such-file", "--evaluate data"),
+        (("at-most=1", "metrics=mse"), "unknown-key", "--evaluate metrics"),
+    ):
+        error = improved_file(hostile, *limits, status=2).error
+        assert (error["code"], error["place"]) == (code, place)
     hostile.write("mlfbuild.yml", (PROJECT % "1").replace(", at-most: 1", ""))
     assert refused("net", "--improve") == (2, "nothing-to-improve")

@@ -89,7 +89,7 @@ def test_inputs_by_their_names(project: Folder) -> None:
     ("arguments", "refused"),
     [
         (["none.npz", "-o", "y.npz"], (5, "no-such-input", "none.npz")),
-        (["bad.npz", "-o", "y.npz"], (5, "vectors-array-missing", "bad.npz")),
+        (["bad.npz", "-o", "y.npz"], (5, "array-missing", "bad.npz")),
         (["x.npz", "-o", "."], (2, "output-is-folder", ".")),
         (["x.npz", "-o", "x.npz"], (6, "output-is-input", "x.npz")),
         (["x.npz", "-o", "net.tar"], (6, "output-is-input", "net.tar")),

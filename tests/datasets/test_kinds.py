@@ -2,13 +2,24 @@
 
 import wave
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from mlfbuild.core import MlfError
-from mlfbuild.datasets import Batch, DataKeys, FrontEnd, data_digest, data_files, data_problems, front_end, open_data
+from mlfbuild.core import MlfError, file_sha256
+from mlfbuild.datasets import (
+    Batch,
+    DataKeys,
+    FrontEnd,
+    data_digest,
+    data_files,
+    data_problems,
+    front_end,
+    open_data,
+    sources,
+)
 from mlfbuild.library import TensorInfo
 from mlfbuild.native import evaluate_in_turn, parse_model
 from tests.support.oracle import tflite_micro_cases
@@ -151,6 +162,25 @@ def test_files_of_other_classes_are_other_data(tmp_path: Path) -> None:
     assert data_digest(DataKeys(tmp_path, resize=(2, 3))) != before
     (tmp_path / "a/1.png").rename(tmp_path / "b/1.png")
     assert data_digest(DataKeys(tmp_path)) != before
+
+
+def test_a_file_is_read_again_when_it_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, reads = tmp_path / "data.npz", []
+
+    def counted(file: BinaryIO) -> str:
+        reads.append(file.name)
+        return file_sha256(file)
+
+    monkeypatch.setattr(sources, "file_sha256", counted)
+    monkeypatch.setattr(sources, "_COARSEST", 10**15)
+    path.write_bytes(b"one")
+    first = [data_digest(DataKeys(path)) for _ in range(2)]
+    assert (len({*first}), len(reads)) == (1, 2), "it may still change within the same tick of a clock"
+    monkeypatch.setattr(sources, "_COARSEST", 0)
+    assert [data_digest(DataKeys(path)) for _ in range(2)] == first
+    assert len(reads) == 3
+    path.write_bytes(b"three")
+    assert data_digest(DataKeys(path)) != first[0]
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ SMALL = {"mlfbuild": 1, "targets": TARGETS, "models": MODELS}
 MOST_SKIPPED = 55  # pages about devices need boards
 SWEPT = {
     "tutorial", "report", "supply-chain", "verify", "committed-tree", "running", "c-interface", "cmake",
-    "packages", "init", "latency", "memory", "ci", "converting",
+    "packages", "init", "latency", "memory", "ci",
 }  # fmt: skip
 """Pages whose commands take long. The README and all other pages run on each push."""
 
@@ -162,7 +162,12 @@ def cmake(block: Block, shell: Shell) -> str:
 
 
 def c(block: Block, shell: Shell) -> str:
-    """Compile the block after the lines of ``with``, and as the body of a function if it has ``inside``."""
+    """Compile the block after the lines of ``with``, and as the body of a function if it has ``inside``.
+
+    A block with ``file`` is compiled by the commands that follow.
+    """
+    if "file" in block.words:
+        return ""
     before = f"{block.words.get('with', '')}\n"
     body = (
         f"int page(void);\nint page(void)\n{{\n{block.text}\nreturn 0;\n}}\n" if "inside" in block.words else block.text

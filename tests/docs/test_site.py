@@ -182,11 +182,11 @@ class Found:
 
 @pytest.fixture(scope="module")
 def searched(site: Path, tool: Callable[[str], str]) -> dict[str, Found]:
-    """Return the first result of each query, on each push of a third, from one session of Chromium that opens files."""
+    """Return the first result of each query, on each push of a quarter, from a session of Chromium that opens files."""
     found = {}
     with chromium_driver(tool) as driver:
         wait = WebDriverWait(driver, 30)
-        for query in [*SEARCHES][:: 1 if swept() else 3]:
+        for query in [*SEARCHES][:: 1 if swept() else 4]:
             driver.get(f"{(site / 'search.html').as_uri()}?q={quote(query)}")
             excerpt = wait.until(lambda page: page.find_elements("css selector", ".search li p.context"))[0].text
             first = driver.find_element("css selector", ".search li > a").get_attribute("href") or ""

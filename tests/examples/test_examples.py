@@ -64,7 +64,8 @@ def scons(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("target", first_on_push(["m4", "m7", "m33", "m55"]))
+@pytest.mark.sweep  # on each push, `make demo` and README.md run m4 and m55
+@pytest.mark.parametrize("target", ["m4", "m7", "m33", "m55"])
 def test_digits_are_as_right_on_the_device_as_on_the_host(repo: Callable[[str], Path], target: str) -> None:
     output = scons(repo("digits"), f"target={target}")
     scores = re.findall(r"^(device|host) +(\d+) of (\d+) right, (\d+\.\d\d) %$", output, re.MULTILINE)
@@ -156,7 +157,8 @@ def test_two_tasks_that_do_disturb_each_other_are_caught(
         scons(folder, "target=m4")
 
 
-@pytest.mark.parametrize("example", first_on_push(["two-models", "digits", "keyword"]))
+@pytest.mark.sweep  # on each push, README.md verifies digits
+@pytest.mark.parametrize("example", ["two-models", "digits", "keyword"])
 def test_networks_of_the_examples_verify(repo: Callable[[str], Path], example: str) -> None:
     scons(repo(example), "target=m4", "verify")
 

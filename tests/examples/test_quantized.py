@@ -1,7 +1,9 @@
 """The float twins of two examples: the build quantises them, and their accuracy stays within half a point."""
 
 import json
+import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,17 +14,30 @@ from mlfbuild.library import TensorInfo
 from mlfbuild.native import parse_model
 from mlfbuild.project import load_project
 from support import warm
-from support.examples import first_on_push
 from support.oracle import tflite_micro_cases
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-@pytest.mark.parametrize(("name", "model"), first_on_push([("digits", "digits"), ("keyword", "words")]))
+@pytest.mark.sweep
+def test_features_are_converted_to_the_scale_of_calibration(tmp_path: Path, tool: Callable[..., str]) -> None:
+    tool("arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm")
+    folder = shutil.copytree(EXAMPLES / "keyword", tmp_path / "keyword", ignore=shutil.ignore_patterns("build"))
+    done = warm.run("mlfbuild", "run-firmware", "-C", "quantized", cwd=folder, status=0)
+    page = (EXAMPLES / "keyword/README.md").read_text()
+    (shown,) = re.findall(r"^\$ mlfbuild run-firmware -C quantized\n\.\.\.\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert done.stdout == shown
+    scales = [re.findall(r"_FEATURES_SCALE (\S+)f$", header.read_text(), re.MULTILINE)
+              for header in folder.glob("quantized/build/mlf/m4/*/codegen/host/include/tvmgen_*.h")]  # fmt: skip
+    assert len({*map(tuple, scales)}) == 2
+
+
+@pytest.mark.sweep  # on each push, docs/converting.md evaluates the twin of digits
+@pytest.mark.parametrize(("name", "model"), [("digits", "digits"), ("keyword", "words")])
 def test_the_quantised_twin_is_as_accurate_as_its_limit(tmp_path: Path, name: str, model: str) -> None:
     """And the limit is half a point below what TensorFlow Lite Micro computes with the float file."""
     left = shutil.ignore_patterns("build", "__pycache__")
-    folder = shutil.copytree(EXAMPLES / name / "quantized", tmp_path / "quantized", ignore=left)
+    folder = shutil.copytree(EXAMPLES / name, tmp_path / name, ignore=left) / "quantized"
     done = warm.run("mlfbuild", "evaluate", "--format", "json", cwd=folder)
     assert done.returncode == 0, done.stderr
     (found,) = json.loads(done.stdout)["evaluations"]

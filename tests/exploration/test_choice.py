@@ -20,7 +20,8 @@ from mlfbuild.exploration import (
 def point(
     name: str, accuracy: float | None, missed: tuple[str, ...] = (), **targets: Mapping[str, int]
 ) -> ExploredPoint:
-    return ExploredPoint({"source": name}, targets, accuracy, missed)
+    kept = {"quantize.keep-float": ("conv1", "Softmax") if name == "exact" else ()}
+    return ExploredPoint({"source": name, **kept}, targets, accuracy, missed, same=({"source": "b", **kept},))
 
 
 def figures(flash: int, cycles: int, ram: int = 100) -> dict[str, int]:
@@ -54,7 +55,8 @@ def test_the_front_has_what_no_other_point_beats_in_the_worst_target() -> None:
     )
     lines = exploration_text(FOUND).splitlines()
     assert [line.split()[-1] for line in lines[:5]] == ["top1", "0.95", "0.99", "0", "0.95"]
-    assert "does not fit" in lines[-1]
+    assert "does not fit" in lines[-2]
+    assert [line.count("[conv1, Softmax]") for line in lines[:4]] == [0, 0, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -101,10 +103,12 @@ def test_the_record_keeps_everything(tmp_path: Path) -> None:
     assert write_explorations(path, {"kws": FOUND})
     assert read_explorations(path) == {"kws": FOUND}
     assert not write_explorations(path, {"kws": FOUND})
-    path.write_text(path.read_text().replace('"points"', '"paints"'))
-    with pytest.raises(MlfError) as error:
-        read_explorations(path)
-    assert error.value.code == "exploration-damaged"
+    text = path.read_text()
+    for damaged in (text.replace('"points"', '"paints"'), text.replace('"conv1"', "{}")):
+        path.write_text(damaged)
+        with pytest.raises(MlfError) as error:
+            read_explorations(path)
+        assert error.value.code == "exploration-damaged"
     path.write_text("mine")
     with pytest.raises(MlfError) as error:
         write_explorations(path, {})

@@ -10,7 +10,7 @@ import pytest
 
 from mlfbuild.datasets import DataKeys
 from mlfbuild.library import CompileRequest, TensorInfo
-from mlfbuild.quantization import LossCase, LossMeter, LostTensor, QuantizeKeys, quantize
+from mlfbuild.quantization import LossCases, LossMeter, LostTensor, QuantizeKeys, loss_rows, loss_summary, quantize
 from mlfbuild.quantization.engines import own_parts
 from mlfbuild.quantization.losses import LossAdvice, LossReport, advice_for
 from mlfbuild.targets import CPUS
@@ -25,7 +25,7 @@ def test_the_ratio_is_that_of_its_definition_over_all_cases() -> None:
     meter, real = LossMeter(info), random.normal(0, 1, (7, 1, 4, 3)).astype(np.float32)
     stored = info.quantized(real + random.normal(0, 0.1, real.shape).astype(np.float32))
     for case, got in zip(real, stored, strict=True):
-        meter.add(LossCase(case, got, case, case))
+        meter.add(LossCases(case, info.dequantized(got), meter.round(case), case, case))
     found = meter.result("t", "ADD")
     noise = real - info.dequantized(stored).astype(np.float64)
     assert math.isclose(found.ratio, 10 * math.log10((real.astype(np.float64) ** 2).sum() / (noise**2).sum()))
@@ -53,6 +53,9 @@ def test_advice_depends_on_what_makes_the_noise() -> None:
     assert advice(from_rounding=22.0, in_float=True) == {"b": LossAdvice("keep-float", ("a",))}
     assert advice(rounding=20.5, clipped=0.9) == {"b": LossAdvice("calibration")}
     assert LossReport(1, (good, after), ("c",), 0).whole == LossAdvice("int16")
+    found = LossReport(1, (good, lost("b", 20, "a", own=21.0), after), ("c",), 0).to_json()
+    assert (found["begins"], loss_summary(found)) == ("b", "noise begins at b (20.0 dB)")
+    assert [row[4] for row in loss_rows(found)] == ["from its inputs", "begins", ""]
     assert LossReport(1, (good, after), ("a",), 0).whole is None
 
 

@@ -157,7 +157,7 @@ def test_bad_data_are_refused_before_an_engine_is_loaded(folder: Path, monkeypat
     assert refused(folder, np.full_like(good, np.nan)) == ("data-not-finite", 5)
     assert refused(folder, np.full_like(good, 0.5)) == ("calibration-constant", 5)
     assert refused(folder, good[:0]) == ("data-without-cases", 1)
-    assert refused(folder, {"other": good}) == ("data-array-missing", 5)
+    assert refused(folder, {"other": good}) == ("array-missing", 5)
     assert refused(folder, good, method="entropy") == ("unknown-method", 2)
     assert refused(folder, good, io="int16") == ("quantize-io", 2)
     assert refused(folder, good, "net.onnx", weights="int4") == ("quantize-int4", 2)

@@ -57,8 +57,8 @@ def test_big_endian_arrays_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "code", "place"),
     [
-        ({"in1": None}, "vectors-array-missing", "v.npz"),
-        ({"out0": None}, "vectors-array-missing", "v.npz"),
+        ({"in1": None}, "array-missing", "v.npz"),
+        ({"out0": None}, "array-missing", "v.npz"),
         ({"in2": Y, "other": Y}, "vectors-unknown-array", "v.npz: in2, other"),
         ({"in0": X.astype(np.uint8)}, "vectors-array-type", "v.npz: in0"),
         ({"in0": X.reshape(2, 6)}, "vectors-array-shape", "v.npz: in0"),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from mlfbuild.core import MlfError, ProcessFailedError, markdown_block, markdown_code, markdown_table
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _MOST_LINES = 40
 """Lines of a program's output, the last ones: they have the error, and GitHub refuses summaries above 1 MiB."""
+_MOST_TENSORS = 10
 
 
 def verify_markdown(cases: Sequence[JUnitCase]) -> str:
@@ -44,7 +45,18 @@ def evaluate_markdown(results: Sequence[EvaluateResult]) -> str:
     """Return a table with the value of each model, its limits and its worst class."""
     header = ("result", "model", "machine", "metric", "value", "limits", "cases", "most confused", "worst cases")
     table = markdown_table(header, [_evaluation(job, report) for job, report in results], align="llllrlrll")
-    return f"### mlfbuild evaluate\n\n{table}"
+    losses = [_losses(job.title, report.losses) for job, report in results
+              if not isinstance(report, MlfError) and report.losses is not None]  # fmt: skip
+    return "\n\n".join(["### mlfbuild evaluate", table, *losses])
+
+
+def _losses(title: str, found: Mapping[str, Any]) -> str:
+    from mlfbuild.quantization import LOSS_COLUMNS, loss_rows, loss_summary
+
+    rows = [(markdown_code(row[0]), *row[1:-1], markdown_code(row[-1]) if row[-1] else "")
+            for row in loss_rows(found, _MOST_TENSORS)]  # fmt: skip
+    table = markdown_table([*LOSS_COLUMNS], rows, align="".join(LOSS_COLUMNS.values()))
+    return f"Lost accuracy of {markdown_code(title)}: {markdown_code(loss_summary(found))}\n\n{table}"
 
 
 def _evaluation(job: EvaluateJob, report: EvaluationReport | MlfError) -> tuple[str, ...]:

@@ -6,15 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mlfbuild.core import counted
 from mlfbuild.evaluation import METRICS, EvaluationTable, evaluation_in, evaluation_tables, value_text
+from mlfbuild.quantization import GOOD, LOSS_COLUMNS, loss_rows, loss_summary
 
 _Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class EvaluatedView:
-    """An evaluation of a model."""
+    """An evaluation of a model, or what its quantisation loses."""
 
+    title: str
     state: str
     text: str
     note: str = ""
@@ -24,14 +27,33 @@ class EvaluatedView:
 def evaluated_views(model: _Json) -> Iterator[EvaluatedView]:
     """Yield the evaluations of a model; none if it has no test set, or if the report does not know of them."""
     for check in model.get("evaluate", ()):
-        if "result" not in check:
-            yield EvaluatedView(check["state"], "not yet: run mlfbuild evaluate")
-            continue
-        result = evaluation_in(check["result"])
-        text = f"{value_text(result, check.get('limits', {}))} on {check.get('machine', '')}"
-        word = {"passed": "passed", "failed": "FAILED"}.get(check["state"], "outdated, before a change of its inputs")
-        note = ", ".join(check.get("missed", {}).values()) if check["state"] == "failed" else ""
-        yield EvaluatedView(check["state"], f"{word}, {text}", note, tuple(evaluation_tables(result)))
+        yield _evaluation(check)
+        if "losses" in check:
+            yield _losses(model["name"], check["losses"])
+
+
+def _evaluation(check: _Json) -> EvaluatedView:
+    if "result" not in check:
+        return EvaluatedView("evaluate", check["state"], "not yet: run mlfbuild evaluate")
+    result = evaluation_in(check["result"])
+    text = f"{value_text(result, check.get('limits', {}))} on {check.get('machine', '')}"
+    word = {"passed": "passed", "failed": "FAILED"}.get(check["state"], "outdated, before a change of its inputs")
+    note = ", ".join(check.get("missed", {}).values()) if check["state"] == "failed" else ""
+    return EvaluatedView("evaluate", check["state"], f"{word}, {text}", note, tuple(evaluation_tables(result)))
+
+
+def _losses(name: str, found: _Json) -> EvaluatedView:
+    if found["state"] != "current":
+        before = "outdated, before a change of its inputs" if found["state"] == "outdated" else "not yet"
+        return EvaluatedView("lost accuracy", "", f"{before}: run mlfbuild evaluate --losses")
+    table = EvaluationTable(
+        "Tensors, the worst first", [*LOSS_COLUMNS], loss_rows(found), "".join(LOSS_COLUMNS.values())
+    )
+    note = (
+        f"{counted(found['cases'], 'case')}; dB is signal to noise against the float network, and {GOOD:g} dB suffice"
+    )
+    note += f"; mlfbuild quantize {name} --improve applies the advice" if found["begins"] else ""
+    return EvaluatedView("lost accuracy", "", loss_summary(found), note, (table,))
 
 
 def lowest_accuracy(models: Sequence[_Json]) -> tuple[float | None, str | None]:

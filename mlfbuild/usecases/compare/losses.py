@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import islice
+from math import prod
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.compilers import compiler_called
@@ -17,12 +19,13 @@ from mlfbuild.datasets import DataKeys, Dataset, open_data
 from mlfbuild.jobs import default_name, is_model
 from mlfbuild.library import CompileRequest, TensorInfo
 from mlfbuild.native import Choices, Graph, evaluate_in_turn, read_model
-from mlfbuild.quantization import LossCase, LossMeter, LossReport, is_quantized, node_names, unpaired_text
+from mlfbuild.quantization import LossCases, LossMeter, LossReport, is_quantized, node_names, unpaired_text
 from mlfbuild.targets import CPUS
 from mlfbuild.verify.host import Model, load_library
 
 Array = npt.NDArray[Any]
-_BATCH = 16
+_BATCH, _BYTES = 16, 1 << 22
+"""The most cases at a time, and about the most bytes of their tensors."""
 _COPY = "copy of "
 
 
@@ -89,9 +92,11 @@ def measured_losses(
         meters = {name: LossMeter(second.info(name)) for name in (*inputs, *kinds)}
         cut = _cut(first.graph, [*inputs, *kinds])
         cases = 0
-        for values in _chosen(open_data(data, first.model.inputs), most):
-            _add_case(first, second, cut, dict(zip(inputs, values, strict=True)), meters)
-            cases += 1
+        whole = 4 * sum(prod(meter.tensor.shape or ()) for meter in meters.values())
+        size = max(1, min(_BATCH, _BYTES // whole))
+        for batch in _chosen(open_data(data, first.model.inputs), most, size):
+            _add_cases(first, second, cut, [dict(zip(inputs, values, strict=True)) for values in batch], meters)
+            cases += len(batch)
     keepable = node_names(network.source)
     found = [meters[name].result(name, "") for name in inputs]
     for name, kind in kinds.items():
@@ -101,10 +106,12 @@ def measured_losses(
     return LossReport(cases, tuple(found), tuple(first.graph.outputs), views)
 
 
-def _chosen(data: Dataset, most: int) -> Iterator[tuple[Array, ...]]:
+def _chosen(data: Dataset, most: int, size: int) -> Iterator[list[tuple[Array, ...]]]:
     stride = -(-(data.cases or 0) // most) if most else 1
-    every = (values for batch in data.batches(_BATCH) for values in zip(*batch.inputs, strict=True))
-    return islice(every, 0, None, max(1, stride))
+    every = (values for batch in data.batches(size) for values in zip(*batch.inputs, strict=True))
+    chosen = islice(every, 0, None, max(1, stride))
+    while batch := [*islice(chosen, size)]:
+        yield batch
 
 
 def _opened(request: CompileRequest, timeout: float, stack: ExitStack) -> _Side:
@@ -137,20 +144,30 @@ def _paired(first: _Side, second: _Side, place: str) -> Iterator[tuple[str, str]
     yield from pairs.items()
 
 
-def _add_case(
-    first: _Side, second: _Side, cut: Graph, values: Mapping[str, Array], meters: Mapping[str, LossMeter]
+def _add_cases(
+    first: _Side, second: _Side, cut: Graph, cases: Sequence[Mapping[str, Array]], meters: Mapping[str, LossMeter]
 ) -> None:
-    """Run both networks on ``values``, by the names of inputs, and add all tensors to their meters."""
-    stored = {name: meters[name].tensor.quantized(value) for name, value in values.items()}
-    real = {**values, **first.model.trace(values)}
-    got = {**stored, **second.model.trace(stored)}
-    floats = {name: meter for name, meter in meters.items() if real[name].dtype.kind == "f"}
-    alone = _replayed(cut, real, {name: meter.tensor.dequantized(got[name]) for name, meter in floats.items()})
-    rounded = _replayed(cut, real, {name: meter.round(real[name]) for name, meter in floats.items()})
+    """Run both networks on ``cases``, each with values by the names of inputs, and add all tensors to their meters."""
+    stored = [{name: meters[name].tensor.quantized(value) for name, value in values.items()} for values in cases]
+    real = [{**values, **first.model.trace(values)} for values in cases]
+    got = [{**values, **second.model.trace(values)} for values in stored]
+    floats = {name: meter for name, meter in meters.items() if real[0][name].dtype.kind == "f"}
+    # All cases of a tensor at a time: rounding small arrays one by one takes longer than the networks.
+    known, kept = (_stacked(each, floats) for each in (real, got))
+    noisy = {name: meter.tensor.dequantized(kept[name]) for name, meter in floats.items()}
+    rounded = {name: meter.round(known[name]) for name, meter in floats.items()}
+    alone, after = (
+        _stacked([_replayed(cut, values, each, at) for at, values in enumerate(real)], floats)
+        for each in (noisy, rounded)
+    )
     for name, meter in floats.items():
         # An input of the network is written by none.
-        own = (alone[name], rounded[name]) if name not in values else (real[name], real[name])
-        meter.add(LossCase(real[name], got[name], *own))
+        own = (known[name], known[name]) if name in cases[0] else (alone[name], after[name])
+        meter.add(LossCases(known[name], noisy[name], rounded[name], *own))
+
+
+def _stacked(cases: Sequence[Mapping[str, Array]], names: Iterable[str]) -> dict[str, Array]:
+    return {name: np.stack([values[name] for values in cases]) for name in names}
 
 
 def _cut(graph: Graph, known: Sequence[str]) -> Graph:
@@ -162,9 +179,10 @@ def _cut(graph: Graph, known: Sequence[str]) -> Graph:
     return Graph(graph.name, tensors, nodes, inputs, graph.outputs, graph.states)
 
 
-def _replayed(cut: Graph, real: Mapping[str, Array], values: Mapping[str, Array]) -> dict[str, Array]:
-    """Return what each operator of a ``cut`` graph makes of ``values``, or of ``real`` where these have none."""
-    inputs = {name: {**real, **values}[name.removeprefix(_COPY)] for name in cut.inputs}
+def _replayed(cut: Graph, real: Mapping[str, Array], values: Mapping[str, Array], at: int) -> dict[str, Array]:
+    """Return what each operator of a ``cut`` graph makes of case ``at`` of ``values``, or of ``real`` without any."""
+    own = {name: array[at] for name, array in values.items()}
+    inputs = {name: {**real, **own}[name.removeprefix(_COPY)] for name in cut.inputs}
     return next(evaluate_in_turn(cut, [inputs]))
 
 

@@ -42,6 +42,7 @@ from mlfbuild.native import SourceFiles
 from mlfbuild.project import Project
 from mlfbuild.usecases.build import build_project
 from mlfbuild.usecases.evaluate.jobs import EvaluateJob, check_any, check_test_data, needed_targets
+from mlfbuild.usecases.evaluate.lost_accuracy import check_quantized, job_losses, losses_state, record_losses
 from mlfbuild.usecases.evaluate.machines import opened, opened_source
 from mlfbuild.usecases.evaluate.measuring import measured
 
@@ -65,6 +66,8 @@ class EvaluationReport:
     """The keys of the limits that are missed, each with a clause."""
     limits: Mapping[str, float]
     """The limits by their keys."""
+    losses: Mapping[str, Any] | None = None
+    """What the tensors of a quantised model lose, as ``LossReport.to_json``, if that was measured."""
 
     @property
     def passed(self) -> bool:
@@ -114,35 +117,41 @@ def evaluate_project(
     targets: Sequence[TargetJob],
     jobs: Sequence[EvaluateJob],
     *,
+    losses: bool = False,
     frozen: bool = False,
     workers: int = 1,
     progress: Progress | None = None,
 ) -> list[EvaluateResult]:
     """Build the models of ``jobs``, ``workers`` at a time, and evaluate them one after the other.
 
-    Returns each job with its report, or with the error if it could not be evaluated. Raises ``CheckFailedError`` if
-    there are none, and as ``build_project``.
+    With ``losses``, also measure and record what the tensors of models lose that the build quantises. Returns each job
+    with its report, or with the error if it could not be evaluated. Raises ``CheckFailedError`` if there are none,
+    ``UsageError`` for ``losses`` of no model, and as ``build_project``.
     """
     check_any(project, jobs)
+    if losses:
+        check_quantized(project.path, jobs)
     check_test_data(project, jobs)
     watch = progress or Progress()
     needed = needed_targets(targets, jobs)
     build_project(
         needed, lenders=target_jobs(project), jobs=workers, progress=watch, locked=project if frozen else None
     )
-    return evaluated(jobs, watch)
+    return evaluated(jobs, watch, losses=losses)
 
 
-def evaluated(jobs: Sequence[EvaluateJob], watch: Progress) -> list[EvaluateResult]:
+def evaluated(jobs: Sequence[EvaluateJob], watch: Progress, *, losses: bool = False) -> list[EvaluateResult]:
     """Evaluate ``jobs``, whose models have been built; see ``evaluate_project``."""
     watch.expect(len(jobs))
-    return [(job, _watched(job, watch)) for job in jobs]
+    return [(job, _watched(job, watch, losses=losses and job.model.quantize is not None)) for job in jobs]
 
 
-def _watched(job: EvaluateJob, watch: Progress) -> EvaluationReport | MlfError:
+def _watched(job: EvaluateJob, watch: Progress, *, losses: bool) -> EvaluationReport | MlfError:
     watch.start(job.task)
     try:
         report = evaluate_job(job, partial(watch.step, job.task))
+        if losses:
+            report = replace(report, losses=record_losses(job, job_losses(job)))
     except MlfError as error:
         watch.fail(job.task, "could not be evaluated")
         return error
@@ -222,7 +231,8 @@ def evaluated_state(job: EvaluateJob) -> dict[str, Any]:
     """Return the last result of ``job`` as JSON values, ``outdated`` if it would evaluate something else now.
 
     ``state`` is ``passed``, ``failed``, ``outdated`` or ``never``; unless it is the last one, there are also the fields
-    of ``EvaluationReport``, with a limited number of classes. Nothing is built or run.
+    of ``EvaluationReport``, with a limited number of classes. A quantised model has its ``losses_state``. Nothing is
+    built or run.
     """
     try:
         last = json.loads((job.folder / RESULT).read_text("utf-8"))
@@ -231,10 +241,11 @@ def evaluated_state(job: EvaluateJob) -> dict[str, Any]:
         short = missed(result, job.keys)
         state = "outdated" if last["evaluated"] != evaluate_action(job).key else "failed" if short else "passed"
         known = {"machine": last["machine"], "limits": job.keys.limits, "missed": short}
-        return {"state": state, **known, "result": evaluation_json(result, MOST_CLASSES)}
+        found = {"state": state, **known, "result": evaluation_json(result, MOST_CLASSES)}
     # A record of another version or a damaged one is as good as none.
     except (OSError, ValueError, LookupError, TypeError, AttributeError, MlfError):
-        return {"state": "never"}
+        found = {"state": "never"}
+    return found if job.model.quantize is None else {**found, "losses": losses_state(job)}
 
 
 def evaluated_changes(job: EvaluateJob) -> list[InputChange]:

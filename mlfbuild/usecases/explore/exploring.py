@@ -16,11 +16,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mlfbuild.cache import shared_cache
+from mlfbuild.cache import CacheSettings, ResultCache, open_cache, shared_cache
 from mlfbuild.core import MlfError, ProjectFileError, sha256, write_atomic
 from mlfbuild.exploration import (
     Exploration,
     ExploredPoint,
+    Setting,
     exploration_path,
     read_explorations,
     settings_text,
@@ -60,7 +61,6 @@ from mlfbuild.jobs import (
     target_jobs,
     trees_locked,
 )
-from mlfbuild.library import OptionValue
 from mlfbuild.project import DASK, Project
 from mlfbuild.report import nothing_to_profile
 from mlfbuild.usecases.evaluate import evaluate_jobs
@@ -93,7 +93,7 @@ class ExploreResult:
 
 @dataclass
 class _Point:
-    settings: Mapping[str, OptionValue]
+    settings: Mapping[str, Setting]
     targets: Sequence[TargetJob] = ()
     job: MeasureJob | None = None
     problem: str = ""
@@ -177,7 +177,7 @@ class _Run:
     """Figures, or the reason why there are none, by the key of the action."""
     errors: dict[int, MlfError] = field(default_factory=dict)
 
-    def point(self, settings: Mapping[str, OptionValue], targets: Sequence[str]) -> _Point:
+    def point(self, settings: Mapping[str, Setting], targets: Sequence[str]) -> _Point:
         """Return the jobs of a point for those of ``targets`` (names) that QEMU emulates."""
         point = _Point(settings)
         build = self.folder / sha256(json.dumps(settings, sort_keys=True).encode())[:_SHOWN]
@@ -330,7 +330,7 @@ class _Run:
                 self.watch.finish(tasks[id(thing)], "done")
             yield thing, found
 
-    def _task(self, verb: str, settings: Mapping[str, OptionValue], target: str = "") -> Task:
+    def _task(self, verb: str, settings: Mapping[str, Setting], target: str = "") -> Task:
         title = f"{self.name} for {target}" if target else self.name
         return Task(verb, f"{title} ({settings_text(settings)})", target, model=self.name)
 
@@ -345,26 +345,24 @@ class _Run:
 
     def _kept(self, key: str) -> dict[str, Any] | None:
         """Return the figures that were kept by ``key``."""
-        path = self._result(key)
-        try:
-            self.known[key] = json.loads(path.read_bytes())
-        except (OSError, ValueError):
-            cache = shared_cache(self.project.cache.settings(), lambda _: None)
-            found = cache.fetch(key) if cache else None
-            if found is None or {*found.outputs} != {RESULT}:
-                return None
-            self._keep(key, found.outputs[RESULT])
+        own, *shared = self._caches()
+        found = own.fetch(key) or next(filter(None, (cache.fetch(key) for cache in shared)), None)
+        if found is None or {*found.outputs} != {RESULT}:
+            return None
+        own.store(key, found.outputs)
+        self.known[key] = json.loads(found.outputs[RESULT])
         return self.known[key]
 
     def _keep(self, key: str, content: bytes) -> None:
         self.known[key] = json.loads(content)
-        write_atomic(self._result(key), content)
-        cache = shared_cache(self.project.cache.settings(), lambda _: None)
-        if cache is not None:
+        for cache in self._caches():
             cache.store(key, {RESULT: content})
 
-    def _result(self, key: str) -> Path:
-        return self.folder / _RESULTS / f"{key}.json"
+    def _caches(self) -> list[ResultCache]:
+        """Return the cache of this exploration, which goes on where it was killed, and the one of all projects."""
+        own = open_cache(CacheSettings(self.folder / _RESULTS), lambda _: None)
+        shared = shared_cache(self.project.cache.settings(), lambda _: None)
+        return [own, *([] if shared is None else [shared])]
 
 
 def _guarded(

@@ -12,6 +12,7 @@ from mlfbuild.archive import open_archive, pack_archive
 from mlfbuild.core import UsageError, package_fingerprint, sha256
 from mlfbuild.evaluation import METRICS
 from mlfbuild.executor import chosen_module, ram_size
+from mlfbuild.exploration import Setting
 from mlfbuild.farm import program_versions
 from mlfbuild.jobs import (
     Action,
@@ -24,7 +25,6 @@ from mlfbuild.jobs import (
     tree_files,
     unpack_job,
 )
-from mlfbuild.library import OptionValue
 from mlfbuild.report import ARENA, STATE, ModelRun, Owner, any_image_sizes, runs_of
 from mlfbuild.usecases.evaluate.evaluating import evaluate_action, evaluate_job
 from mlfbuild.usecases.evaluate.jobs import EvaluateJob, evaluated_files
@@ -37,7 +37,7 @@ RESULT = "explored.json"
 class MeasureJob:
     """The model of one point for each of its targets."""
 
-    settings: Mapping[str, OptionValue]
+    settings: Mapping[str, Setting]
     profiles: tuple[ProfileJob, ...]
     evaluate: EvaluateJob | None
 

@@ -12,8 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from mlfbuild.core import UsageError
-from mlfbuild.exploration import WITHOUT
-from mlfbuild.library import OptionValue
+from mlfbuild.exploration import WITHOUT, Setting
 from mlfbuild.native import DEFAULT_MEMORY, MEMORY
 from mlfbuild.project import INHERIT, LEVELS, ModelSpec
 from mlfbuild.quantization import ACTIVATIONS
@@ -22,7 +21,7 @@ _USUAL, _MOST = 24, 1000
 _CODE_IN_RAM = ".ramfunc"
 """The section that the linker scripts of most vendors copy to RAM."""
 
-Axes = Mapping[str, Sequence[OptionValue]]
+Axes = Mapping[str, Sequence[Setting]]
 
 
 def axes_of(model: ModelSpec, *, mcu: bool) -> tuple[Axes, list[str]]:
@@ -38,7 +37,7 @@ def axes_of(model: ModelSpec, *, mcu: bool) -> tuple[Axes, list[str]]:
             place = f"models.{model.name}.explore"
             raise UsageError("space-too-large", place=place, reason=reason, hint="explore one half after the other")
         return model.explore, []
-    axes: dict[str, Sequence[OptionValue]] = {}
+    axes: dict[str, Sequence[Setting]] = {}
     omitted = []
     for key, values in _usual(model, mcu=mcu):
         if math.prod(map(len, axes.values())) * len(values) > _USUAL:
@@ -48,7 +47,7 @@ def axes_of(model: ModelSpec, *, mcu: bool) -> tuple[Axes, list[str]]:
     return axes, omitted
 
 
-def _usual(model: ModelSpec, *, mcu: bool) -> Iterator[tuple[str, Sequence[OptionValue]]]:
+def _usual(model: ModelSpec, *, mcu: bool) -> Iterator[tuple[str, Sequence[Setting]]]:
     # Defaults first: of settings with the same code, the first ones are shown.
     if model.compiler == "native":
         yield "options.memory", sorted(MEMORY, key=DEFAULT_MEMORY.__ne__)
@@ -59,7 +58,7 @@ def _usual(model: ModelSpec, *, mcu: bool) -> Iterator[tuple[str, Sequence[Optio
         yield "placement.code", (WITHOUT, _CODE_IN_RAM)
 
 
-def points_of(axes: Axes) -> list[dict[str, OptionValue]]:
+def points_of(axes: Axes) -> list[dict[str, Setting]]:
     """Return every combination of the values of ``axes``, and at the end the settings of the project file."""
     # Without repeated values. 1 and true are equal, and the same option.
     values = [list(dict.fromkeys(each)) for each in axes.values()]

@@ -10,13 +10,13 @@ from mlfbuild.core import UsageError, read_bytes, require_extra
 from mlfbuild.exploration import (
     Exploration,
     ExploredPoint,
+    Setting,
     exploration_path,
     read_explorations,
     setting_text,
     write_explorations,
 )
 from mlfbuild.jobs import Progress, changes_of, explored_inputs, load, target_jobs
-from mlfbuild.library import OptionValue
 from mlfbuild.project import Changes, Project, load_project
 from mlfbuild.requirements import lock_path
 from mlfbuild.usecases.add.adding import describes, write_project_text
@@ -80,12 +80,12 @@ def _is_as_wanted(path: Path, text: str, changes: Changes) -> bool:
     return describes(path, text, lambda now: replace(now, path=path) == load_project(path, changes=changes))
 
 
-def _by_hand(model: str, settings: Mapping[str, OptionValue]) -> str:
+def _by_hand(model: str, settings: Mapping[str, Setting]) -> str:
     lines = (f"{'.'.join(map(str, way))}: {setting_text(value)}" for way, value in _written(model, settings))
     return ", ".join(lines)
 
 
-def _written(model: str, settings: Mapping[str, OptionValue]) -> list[tuple[tuple[object, ...], OptionValue]]:
+def _written(model: str, settings: Mapping[str, Setting]) -> list[tuple[tuple[object, ...], Setting]]:
     return [(way, settings[key]) for key, way in zip(settings, changes_of(model, settings), strict=True)]
 
 

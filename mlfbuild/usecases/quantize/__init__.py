@@ -1,6 +1,6 @@
-"""Quantise a file, or improve how a model of a project is quantised.
+"""Quantise a model file, or improve how it is quantised.
 
-``file`` quantises one file without a project; ``improving`` applies what ``quantization.losses`` advises.
+``file`` needs no project; ``improving`` applies what ``quantization.losses`` advises.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
-    from mlfbuild.usecases.quantize.file import quantize_file
+    from mlfbuild.usecases.quantize.file import improve_file, quantize_file
     from mlfbuild.usecases.quantize.improving import ImproveResult, ImproveStep, improve_model
 else:
     __getattr__ = lazy_attributes(__name__)

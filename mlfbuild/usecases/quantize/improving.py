@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from mlfbuild.core import MlfError, UsageError, read_bytes
 from mlfbuild.jobs import Progress, target_jobs
 from mlfbuild.project import Project
 from mlfbuild.quantization import CALIBRATION, KEEP_FLOAT, MINMAX, LossReport, QuantizeKeys
-from mlfbuild.usecases.compare.losses import measured_losses
-from mlfbuild.usecases.evaluate import EvaluateJob, EvaluationReport, evaluate_jobs, evaluate_project
-
-_MOST_CASES = 256
-"""Cases that rank the tensors; a case takes about 30 ms, and its ratios hardly change with more of them."""
+from mlfbuild.usecases.evaluate import EvaluateJob, EvaluationReport, evaluate_jobs, evaluate_project, job_losses
 
 
 @dataclass(frozen=True)
@@ -59,7 +54,7 @@ def improve_model(
     it has been evaluated. The project file stays as it is; the build folder has the last attempt.
 
     Raises ``UsageError`` for a model without the keys ``quantize`` and ``evaluate`` or without limits, and as
-    ``evaluate_project`` and ``measured_losses``.
+    ``evaluate_project`` and ``job_losses``.
     """
     first = _checked_keys(project, name)
     keys, tried, steps = first, {first}, list[ImproveStep]()
@@ -75,7 +70,7 @@ def improve_model(
             keys, report, content = candidate, found, read_bytes(job.model.request.source, "quantised model")
             if found.passed:
                 break
-            advised = [*candidates(keys, _losses(job, project.models[name].source))]
+            advised = [*candidates(keys, job_losses(job))]
         candidate = next((each for each in advised if each not in tried), None)
     return ImproveResult(tuple(steps), content)
 
@@ -115,11 +110,6 @@ def _is_better(job: EvaluateJob, found: EvaluationReport, best: EvaluationReport
     if job.keys.smaller_is_better:
         return found.result.value < best.result.value
     return found.result.value > best.result.value
-
-
-def _losses(job: EvaluateJob, source: Path) -> LossReport:
-    network = replace(job.model.request, source=source)
-    return measured_losses(network, job.model.request, job.keys.data, most=_MOST_CASES)
 
 
 def candidates(keys: QuantizeKeys, losses: LossReport) -> Iterator[QuantizeKeys]:
