@@ -238,30 +238,6 @@ def test_on_boards(cpu: str, tmp_path: Path, tool: Callable[[str], str]) -> None
     assert wrong_networks(jobs, cpu, tmp_path, tool) == []
 
 
-@pytest.mark.sweep
-@pytest.mark.parametrize("seed", range(40))
-def test_random_forests(seed: int) -> None:
-    """Every width of tables, every comparison and every kind of float, bit for bit."""
-    random = np.random.default_rng(seed)
-    width = int(random.choice([1, 3, 130, 300, 70_000]))
-    targets = int(random.choice([1, 2, 127, 128, 129, 300]))
-    made = forest(seed, targets, trees=6, depth=int(random.integers(0, 8)), width=width, single=bool(seed % 2))
-    if seed % 3 == 0:  # NaN takes one side in every node
-        made.nodes = [
-            (*row[:2], "LEAF" if row[2] == "LEAF" else "BRANCH_LT", *row[3:7], seed % 2) for row in made.nodes
-        ]
-    node = ml("TreeEnsembleRegressor", ["x"], ["y"], n_targets=targets, **made.attributes("target"))
-    x = np.where(random.random((5, width)) < 0.2, np.nan, special(random, 5 * width).reshape(5, width))
-    x = x.astype(np.float32)
-    data = classical([node], VALUE, {"x": (TensorProto.FLOAT, x.shape)})
-    (wanted,) = reference(data, {"x": x})
-    graph = parse_onnx(as_declared(data, [wanted]), "net", "net.onnx")
-    np.testing.assert_array_equal(evaluate(graph, {"x": x})[graph.outputs[0]], wanted)
-    library = compile_network(graph)
-    ((made_in_c,),) = run_many_on_host([(library, library.modules[0], (x,))])
-    np.testing.assert_array_equal(made_in_c.reshape(wanted.shape), wanted)
-
-
 def test_texts_are_positions_of_labels() -> None:
     """The header lists the labels; a position times the list is what the evaluator returns."""
     labels = ("Iris \"a\"", "b?", "\u00e9")  # fmt: skip
