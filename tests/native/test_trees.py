@@ -120,10 +120,10 @@ def assert_exact(cases: Sequence[Case], libraries: Sequence[Library]) -> None:
 @pytest.mark.parametrize("seeds", [range(10), *(
     pytest.param(range(first, first + 10), marks=pytest.mark.sweep) for first in range(10, 90, 10)
 )])  # fmt: skip
-@pytest.mark.parametrize("form", FORMS)
-def test_random_forests_are_exact(form: str, seeds: range) -> None:
+@pytest.mark.parametrize(("form", "cpu"), [("tables", "cortex-m4"), ("code", "cortex-m4"), ("code", "cortex-m0plus")])
+def test_random_forests_are_exact(form: str, cpu: str, seeds: range) -> None:
     cases = [random_case(seed, f"net{seed}") for seed in seeds]
-    libraries = compiled(cases, form)
+    libraries = compiled(cases, form, cpu)
     for each, library in zip(cases, libraries, strict=True):
         np.testing.assert_array_equal(evaluate(each.graph, {"x": each.x})[each.graph.outputs[0]], each.wanted)
         assert f"const {each.dtype} *input" in generated(library)

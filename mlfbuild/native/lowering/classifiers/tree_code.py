@@ -1,8 +1,10 @@
 """Decision trees as C code: a comparison with a constant for each node, and the votes of each leaf.
 
-Integer features are compared in place; floats become integers first (``mlf_tree_positions``), those that a node
-compares. So no comparison needs a floating-point unit. Votes are added in the order of the trees, to variables of the C
-function if there are few targets::
+Integer features are compared in place. Floats become integers first (``mlf_tree_positions``), those that a node
+compares: about 10 instructions each, and then a comparison is as fast and short as that of integers. If there are few
+comparisons for each feature and the CPU has a floating-point unit, they are compared as floats, which takes 2
+instructions and 9 bytes more for each. Votes are added in the order of the trees, to variables of the C function if
+there are few targets::
 
     /* tree 0 */
     if (positions[2] <= 1056964608) { /* feature 7 at most 0.5 */
@@ -39,7 +41,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mlfbuild.core import UnsupportedModelError
-from mlfbuild.library.cgen import integer
+from mlfbuild.library.cgen import floating, integer
 from mlfbuild.native.graph import Array, Node, Tensor
 from mlfbuild.native.graph.ops import TreeEnsemble
 from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer, place_of
@@ -60,22 +62,25 @@ LeafVotes = Sequence[Sequence[tuple[int, np.float32]]]
 
 
 def branch_code(
-    node: Node, ends: tuple[Tensor, Tensor], splits: Splits, roots: Array, leaves: LeafVotes, base: Array
+    node: Node, ends: tuple[Tensor, Tensor], splits: Splits, roots: Array, leaves: LeafVotes, base: Array, *, fpu: bool
 ) -> KernelCall:
     """Return the call whose body has the trees with ``roots``; ``ends`` are its input and output.
+
+    ``fpu`` is whether the CPU compares floats in hardware.
 
     Raises ``UnsupportedModelError`` if that would be too much or too deeply nested code.
     """
     assert isinstance(node.operator, TreeEnsemble)
-    _check_size(node, splits, roots)
     (source, output), used = ends, np.unique(splits.features)
+    steps = _check_size(node, splits, roots)
+    in_place = not splits.floats or (fpu and 3 * steps < 10 * len(used))
     # The most frequent weights first: instructions reach only the beginning of a table from one register.
     weights = Counter(weight.tobytes() for leaf in leaves for _, weight in leaf)
     places = {weight: at for at, (weight, _) in enumerate(weights.most_common())}
-    printer = _Printer(splits, leaves, places, used.tolist(), len(base), node.operator.aggregate)
+    printer = _Printer(splits, leaves, places, [] if in_place else used.tolist(), len(base), node.operator.aggregate)
     lines = [
         *([f"mlf_tree_positions(input, features, {len(used)}, {int(splits.nan_mode == 'FIRST')}, positions);"]
-          if splits.floats and len(used) else []),
+          if printer.used else []),
         *(f"float sum{target} = base[{target}];" for target in range(len(base)) if printer.in_variables),
         *([] if printer.in_variables else [f"memcpy(output, base, {base.nbytes});"]),
         *(["uint32_t leaf;"] if roots.max() >= 0 else []),
@@ -86,7 +91,7 @@ def branch_code(
     return KernelCall("tree_ensemble", _HEADER, (
         *([Parameter("const uint16_t *", "features", Constant.array("features", "uint16_t", used.astype(np.uint16))),
            Parameter("int32_t *", "positions", ScratchBuffer(4 * len(used)))]
-          if splits.floats and len(used) else []),
+          if printer.used else []),
         array("weights", "float", table),
         array("base", "float", base),
         *input_and_output(source, output),
@@ -105,14 +110,18 @@ def _for_each_row(lines: Sequence[str], source: Tensor, output: Tensor) -> tuple
     )
 
 
-def _check_size(node: Node, splits: Splits, roots: Array) -> None:
-    """Raise ``UnsupportedModelError`` if the trees with ``roots`` are too large for code."""
-    sizes, depths = [0] * len(splits.features), [0] * len(splits.features)
+def _check_size(node: Node, splits: Splits, roots: Array) -> float:
+    """Return the comparisons of a row if it leaves all nodes by either child equally often.
+
+    Raises ``UnsupportedModelError`` if the trees with ``roots`` are too large for code.
+    """
+    sizes, depths, steps = ([0.0] * len(splits.features) for _ in range(3))
     # Children follow their parents. What several nodes share is printed for each of them.
     for at in reversed(range(len(sizes))):
         ends = [child for child in splits.children[at].tolist() if child >= 0]
         sizes[at] = 1 + sum(sizes[end] for end in ends)
         depths[at] = 1 + max((depths[end] for end in ends), default=0)
+        steps[at] = 1 + sum(steps[end] for end in ends) / 2
     tops = [root for root in roots.tolist() if root >= 0]
     size, depth = sum(sizes[top] for top in tops), max((depths[top] for top in tops), default=0)
     wide = splits.floats and splits.features.max(initial=0) >= 1 << 16
@@ -121,9 +130,10 @@ def _check_size(node: Node, splits: Splits, roots: Array) -> None:
         raise UnsupportedModelError(
             "trees-too-large-for-code",
             place=place_of(node),
-            reason=f"has {size:,} comparisons in trees of {depth} levels; {limits}",
+            reason=f"has {size:,.0f} comparisons in trees of {depth:.0f} levels; {limits}",
             hint="remove the option trees: code",
         )
+    return float(sum(steps[top] for top in tops))
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +145,7 @@ class _Printer:
     weights: dict[bytes, int]
     """The position of each weight in the table, by its bytes."""
     used: list[int]
+    """The features that are converted to integers; none if they are compared in place."""
     targets: int
     aggregate: str
 
@@ -190,17 +201,25 @@ class _Printer:
 
     def _condition(self, at: int) -> str:
         splits = self.splits
-        feature, limit = int(splits.features[at]), integer(int(splits.limits[at]))
+        feature, limit, nan = int(splits.features[at]), integer(int(splits.limits[at])), splits.nan[at]
         if not splits.floats:
             return f"input[{feature}] <= {limit}"
+        if not self.used:
+            return self._of_floats(f"input[{feature}]", float(splits.thresholds[at]), nan_first=bool(nan))
         value = f"positions[{bisect_left(self.used, feature)}]"
         # NaN is above infinity, also in nodes that treat it as a small number.
-        if splits.nan_mode == "MIXED" and splits.nan[at]:
-            return f"({value} <= {limit}) || ({value} > {INFINITY})"
-        return f"{value} <= {limit}"
+        missing = f" || ({value} > {INFINITY})" if nan and splits.nan_mode == "MIXED" else ""
+        return f"({value} <= {limit}){missing}" if missing else f"{value} <= {limit}"
+
+    @staticmethod
+    def _of_floats(value: str, threshold: float, *, nan_first: bool) -> str:
+        # Every comparison with NaN is false.
+        if np.isnan(threshold):
+            return f"!({value} >= -INFINITY)"
+        return f"!({value} > {floating(threshold)})" if nan_first else f"{value} <= {floating(threshold)}"
 
     def _comment(self, at: int) -> str:
-        if not self.splits.floats:
+        if not self.used:
             return ""
         missing = " or NaN" if self.splits.nan[at] else ""
         return f" /* feature {self.splits.features[at]} at most {self.splits.thresholds[at]:.9g}{missing} */"

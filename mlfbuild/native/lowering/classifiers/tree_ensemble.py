@@ -32,7 +32,7 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     splits, roots = splits_of(source.dtype, features, thresholds, nan, children, roots)
     if settings.trees == TREES_AS_CODE:
         votes_of = [list(zip(targets[a:b].tolist(), weights[a:b], strict=True)) for a, b in pairwise(leaves.tolist())]
-        return branch_code(node, (source, output), splits, roots, votes_of, base)
+        return branch_code(node, (source, output), splits, roots, votes_of, base, fpu=settings.has("fpu"))
     votes = _votes(leaves, targets, weights, roots, splits.children)
     tables = _tables(replace(splits, children=votes.children), votes.roots, len(votes.last))
     suffix = "uint16" if votes.target_bits or len(base) > 1 << 7 else "uint8"
@@ -118,6 +118,8 @@ def _tables(splits: Splits, roots: Array, votes: int) -> _Tables:
 
 
 _WORD = 1 << 15
+_WORTH = 512
+"""The bytes for which equal weights are stored once."""
 _NOTHING = np.empty(0, np.int32)
 
 
@@ -188,12 +190,13 @@ class _Votes:
         return np.asarray(self.targets | last)
 
     def packed(self) -> _Votes:
-        """Return the votes with equal weights stored once, if they then fit in 16 bits and take less memory."""
+        """Return the votes with equal weights stored once, if they then fit in 16 bits and take much less memory."""
         bits = int(self.targets.max()).bit_length()
         weights, positions = np.unique(self.weights.view(np.int32), return_inverse=True)
         targets = self.targets | positions.reshape(-1) << bits
         votes = len(self.targets)
-        if not bits or targets.max() >= _WORD or 2 * votes + 4 * len(weights) >= 5 * votes:
+        # To find the weight takes 4 instructions of a vote.
+        if not bits or targets.max() >= _WORD or 2 * votes + 4 * len(weights) > 5 * votes - _WORTH:
             return self
         return replace(self, targets=targets, weights=weights.view(np.float32), target_bits=bits)
 
