@@ -264,15 +264,18 @@ def results(onnx2c: Path | None) -> list[Result]:
 
 
 def block(found: list[Result]) -> str:
-    """Return the table of the page."""
-    forests = list(dict.fromkeys(row.forest for row in found))
-    head = ("forest", "code", "instructions", "flash", "RAM", "labels equal to scikit-learn's")
+    """Return the table of the page, and a sentence about labels."""
+    cells = {(row.code, row.forest): row for row in found}
+    codes, names = (list(dict.fromkeys(each)) for each in zip(*cells, strict=True))
     rows = [
-        (row.forest, row.code, f"{row.instructions:,}", f"{row.flash:,}", str(row.ram + row.stack),
-         f"{row.equal} of {ROWS}")
-        for row in sorted(found, key=lambda row: forests.index(row.forest))
+        (code, *(f"{row.instructions:,} / {row.flash:,} / {row.ram + row.stack}" if row else ""
+                 for row in (cells.get((code, name)) for name in names)))
+        for code in codes
     ]  # fmt: skip
-    return table(head, rows, range(2, 6))
+    equal = {code: [str(row.equal) for row in found if row.code == code] for code in codes}
+    wrong = "; ".join(f"{', '.join(each)} by {code}" for code, each in equal.items() if {*each} != {str(ROWS)})
+    text = f"Labels equal to scikit-learn's, of {ROWS}: {wrong}; all by the others."
+    return f"{table(('instructions / flash / RAM', *names), rows, range(1, len(names) + 1))}\n{text}\n"
 
 
 def main() -> None:
