@@ -185,7 +185,7 @@ def test_tables_of_common_nodes_do_not_grow_with_their_readers() -> None:
     equal = case(made, np.array([[3.0], [39.0], [39.5], [-1.0], [np.nan]], np.float32), "net")
     libraries = compiled([equal], "tables")
     (found,) = re.findall(r"int16_t \w+nodes\[(\d+)\]", generated(libraries[0]))
-    assert int(found) == 2 * 40 * 4 + 2  # two nodes of four words for each equality, and two leaves
+    assert int(found) == 2 * 40 * 2 + 2  # two nodes of two words for each equality, and two leaves
     assert_exact([equal], libraries)
     with pytest.raises(UnsupportedModelError) as caught:
         compiled([equal], "code")

@@ -102,7 +102,7 @@ def _tables(splits: Splits, roots: Array, votes: int) -> _Tables:
     narrow = {form: votes <= _WORD and _reach(stream, words) < _WORD for form, words in _WORDS.items()}
     half = narrow["half"] and stored.max(initial=0) < _WORD
     shared = _shared(splits.features[nodes], stored, beyond) if narrow["shared"] and len(nodes) else None
-    if shared is not None and 4 * len(nodes) + shared.size < (8 if half else 12) * len(nodes):
+    if shared is not None and 4 * len(nodes) + shared.size <= (8 if half else 12) * len(nodes):
         form, columns = "shared", [shared.first]
     else:
         form, shared = "half" if half else "word", None
