@@ -174,7 +174,7 @@ def test_every_form_of_tables_is_exact() -> None:
     assert_exact(list(cases.values()), libraries)
 
 
-def test_tables_of_common_nodes_do_not_grow_with_their_readers() -> None:
+def test_nodes_with_several_parents_are_stored_once_and_refused_as_code() -> None:
     """Both branches of each equality lead to the next one, so a copy for each of them would double the table."""
     made = Trees(np.random.default_rng(1), 2, width=1)
     for number in range(40):
@@ -189,8 +189,8 @@ def test_tables_of_common_nodes_do_not_grow_with_their_readers() -> None:
     assert_exact([equal], libraries)
     with pytest.raises(UnsupportedModelError) as caught:
         compiled([equal], "code")
-    assert caught.value.code == "trees-too-large-for-code"
-    assert "in trees of 80 levels" in caught.value.reason
+    assert (caught.value.code, caught.value.hint) == ("trees-too-large-for-code", "remove the option trees: code")
+    assert "in trees of 80 levels; at most 16,384 comparisons" in caught.value.reason
 
 
 def test_code_is_comparisons_and_votes() -> None:
@@ -234,15 +234,6 @@ def test_code_is_comparisons_and_votes() -> None:
     sum0 += weights[leaf];
 """
     )
-
-
-def test_large_forests_are_no_code() -> None:
-    made = forest(1, 1, trees=70, depth=9, width=3, modes=["BRANCH_LEQ"])
-    made.nodes = [(*row[:4], float(number), *row[5:]) for number, row in enumerate(made.nodes)]
-    with pytest.raises(UnsupportedModelError) as caught:
-        compiled([case(made, np.zeros((1, 3), np.float32), "net")], "code")
-    assert (caught.value.code, caught.value.hint) == ("trees-too-large-for-code", "remove the option trees: code")
-    assert "at most 16,384 comparisons" in caught.value.reason
 
 
 def test_the_option_is_for_networks_with_trees() -> None:

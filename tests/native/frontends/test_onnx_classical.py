@@ -214,11 +214,23 @@ KERNELS = ("deep forest", "forest of single votes", "regressor of the least vote
 """The cases that are compiled on each push: those of kernels that only this domain has."""
 
 
-@pytest.mark.parametrize("names", [KERNELS, pytest.param(tuple(CASES), marks=pytest.mark.sweep)], ids=["new", "all"])
-def test_c_equals_the_evaluator(names: Sequence[str]) -> None:
+TREES = tuple(name for name, case in CASES.items() if b"TreeEnsemble" in case.data)
+
+
+@pytest.mark.parametrize(
+    ("names", "options"),
+    [
+        (KERNELS, {}),
+        (("forest", "binary forest", "forest with softmax", "regressor of the greatest vote"), {"trees": "code"}),
+        pytest.param(tuple(CASES), {}, marks=pytest.mark.sweep),
+        pytest.param(TREES, {"trees": "code"}, marks=pytest.mark.sweep),
+    ],
+    ids=["new", "code", "all", "all code"],
+)
+def test_c_equals_the_evaluator(names: Sequence[str], options: dict[str, str]) -> None:
     jobs: list[tuple[Library, Module, tuple[Array, ...]]] = []
     for number, name in enumerate(names):
-        library = compile_network(network(name, expected(name), f"net{number}"))
+        library = compile_network(network(name, expected(name), f"net{number}"), options=options)
         jobs.append((library, library.modules[0], (CASES[name].x,)))
     for name, outputs in zip(names, run_many_on_host(jobs), strict=True):
         assert_agrees(name, outputs, expected(name))
@@ -277,9 +289,11 @@ def test_a_map_is_its_columns() -> None:
     assert "_MAP_LABELS" in generated(compile_network(graph), "tvmgen_net.h")
 
 
-def test_graphs_have_the_same_tables(tmp_path: Path) -> None:
-    (wanted_label, wanted) = expected("deep forest")
-    library = compile_network(network("deep forest", [wanted_label, wanted]), executor="graph")
+@pytest.mark.parametrize(("trees", "name"), [("tables", "deep forest"), ("code", "forest")])
+def test_graphs_have_the_same_trees(trees: str, name: str, tmp_path: Path) -> None:
+    (wanted_label, wanted) = expected(name)
+    graph = network(name, [wanted_label, wanted])
+    library = compile_network(graph, executor="graph", options={"trees": trees})
     write_archive(library, tmp_path / "net.tar")
     label, scores = Interpreter(tmp_path / "net.tar", tmp_path / "tree").run([SPECIAL])
     np.testing.assert_array_equal(label, wanted_label)
