@@ -56,6 +56,7 @@ from mlfbuild.native import graph_executor
 from mlfbuild.native.c_calling_form import CodeForm, form_of
 from mlfbuild.native.frontends import Choices, SourceFiles, parse_files
 from mlfbuild.native.graph import ConstantBudget, Graph
+from mlfbuild.native.graph.ops import TreeEnsemble
 from mlfbuild.native.lowering import KernelCall, check_constants, lower, lower_all
 from mlfbuild.native.memory import Plan, plan_memory, use_free_memory
 from mlfbuild.native.network import compiled_network, memory_notes, removed_from_layers
@@ -76,7 +77,7 @@ from mlfbuild.native.printing import (
     print_tvm_metadata,
     traced_tensors,
 )
-from mlfbuild.native.settings import DEFAULT_MEMORY, MEMORY, TFLM, CodegenSettings, most_constants, tflm_of
+from mlfbuild.native.settings import DEFAULT_MEMORY, MEMORY, TFLM, TREES, CodegenSettings, most_constants, tflm_of
 from mlfbuild.targets import Cpu
 
 _LARGEST_TENSOR = (1 << 31) - 1
@@ -146,7 +147,7 @@ def compile_graph(
     optimised = whole if keep else remove_dead_channels(whole)
     form = form_of(request)
     memory, trace = str(options.get("memory", DEFAULT_MEMORY)), bool(options.get("trace", False))
-    settings = CodegenSettings(request.cpu, memory, trace, form.arena_io)
+    settings = CodegenSettings(request.cpu, memory, trace, _form_of_trees(graph, request), form.arena_io)
     if request.executor == "graph":
         target = _target(request.cpu)
         module = graph_executor.graph_module(optimised, whole, interface, settings, request, target, model_id, budget)
@@ -181,6 +182,19 @@ def compile_graph(
         external_dependencies=(TVM_RUNTIME,) if form.packed else (),
     )
     return Library((module,))
+
+
+def _form_of_trees(graph: Graph, request: CompileRequest) -> str:
+    """Return the value of the option ``trees``; raises ``UsageError`` if it is set for a network without trees."""
+    value = request.options.get("trees")
+    if value is not None and not any(isinstance(node.operator, TreeEnsemble) for node in graph.nodes):
+        raise UsageError(
+            "trees-without-trees",
+            place=f"{request.name}: options.trees",
+            reason="selects the form of decision trees, and the model has none",
+            hint="remove it",
+        )
+    return TREES[0] if value is None else str(value)
 
 
 def _check_stateless(graph: Graph, name: str) -> None:

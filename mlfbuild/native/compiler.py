@@ -106,7 +106,7 @@ def _check_option(key: str, value: OptionValue) -> Mistake | None:
     from mlfbuild.native.c_calling_form import INTERFACES, LAYOUTS
     from mlfbuild.native.frontends import CONSTANT, DIM, SIGNATURE, STATE
     from mlfbuild.native.graph import MAX_CONSTANTS
-    from mlfbuild.native.settings import DEAD_CHANNELS, IO, MEMORY, TFLM, most_constants
+    from mlfbuild.native.settings import DEAD_CHANNELS, IO, MEMORY, TFLM, TREES, most_constants
 
     if key in _SWITCHES:
         return check_switch(value)
@@ -130,6 +130,7 @@ def _check_option(key: str, value: OptionValue) -> Mistake | None:
         "tflm": TFLM,
         "dead-channels": DEAD_CHANNELS,
         "io": IO,
+        "trees": TREES,
         "layout": LAYOUTS,
         "interface-api": INTERFACES,
     }

@@ -21,6 +21,10 @@ default."""
 DEAD_CHANNELS = ("remove", "keep")
 """The values of the option ``dead-channels``; the first one is the default."""
 
+TREES = ("tables", "code")
+"""The values of the option ``trees``: the form of decision trees; the first one is the default."""
+TREES_AS_CODE = TREES[1]
+
 IO = ("caller", "arena")
 """The values of the option ``io``: the memory of inputs and outputs; the first one is the default."""
 
@@ -52,6 +56,8 @@ class CodegenSettings:
     """The preference between a small arena and few instructions: one of ``MEMORY``."""
     trace: bool = False
     """Whether every tensor that an operator writes is passed to a callback, so that it must be complete in memory."""
+    trees: str = TREES[0]
+    """The form of decision trees: one of ``TREES``."""
     arena_io: bool = False
     """Whether inputs and outputs are in the arena, so that a run may overwrite its inputs."""
 

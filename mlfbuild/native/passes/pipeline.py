@@ -1,7 +1,7 @@
 """Run all passes in their order.
 
     fold_constants -> remove_identities -> shift_states -> fold_weight_offsets -> fuse_padding -> widen_depthwise
-    -> fold_scales -> fuse_activation -> remove_dead_nodes
+    -> fold_scales -> fuse_activation -> integer_trees -> remove_dead_nodes
 
 A pass is a function from a graph to a graph. A ``Graph`` checks itself when it is made, so a pass that breaks a rule of
 an operator fails at once, and not in the C. Inputs, outputs and states keep their names and their order.
@@ -19,6 +19,7 @@ What makes each pass exact:
   zero point: otherwise the RELU rescales, and its rounding would be lost.
 - ``fold_scales`` is for float32 only: the weights are multiplied and rounded once, instead of each sum. In integers a
   factor would change the scales of the weights, and with them every rounding.
+- ``integer_trees`` finds for each threshold the greatest stored integer that goes the same way.
 - ``remove_dead_nodes`` removes only nodes from which no path leads to an output or a new state.
 
 So no pass changes a number of an integer network. In float32, ``fold_constants``, ``widen_depthwise`` and above all
@@ -30,7 +31,8 @@ Why in this order:
    float32 weights that are stored as int8, weights are results of a DEQUANTIZE.
 2. ``remove_identities`` is before the passes that look at the reader of a tensor: an operator without effect between a
    convolution and its RELU would hide one from the other.
-3. ``remove_dead_nodes`` is last, because ``fuse_padding`` leaves the PAD in the graph without a reader.
+3. ``remove_dead_nodes`` is last, because ``fuse_padding`` leaves the PAD in the graph without a reader, and
+   ``integer_trees`` the nodes that made floats of the features.
 
 The others may change places. Each pass runs once; a second round could only find operators whose other reader was dead.
 
@@ -59,6 +61,7 @@ from mlfbuild.native.passes.fold_scales import fold_scales
 from mlfbuild.native.passes.fold_weight_offsets import fold_weight_offsets
 from mlfbuild.native.passes.fuse_activation import fuse_activation
 from mlfbuild.native.passes.fuse_padding import fuse_padding
+from mlfbuild.native.passes.integer_trees import integer_trees
 from mlfbuild.native.passes.remove_dead_nodes import remove_dead_nodes
 from mlfbuild.native.passes.remove_identities import remove_identities
 from mlfbuild.native.passes.shift_states import shift_states
@@ -73,6 +76,7 @@ PASSES = (
     widen_depthwise,
     fold_scales,
     fuse_activation,
+    integer_trees,
     remove_dead_nodes,
 )
 

@@ -214,11 +214,23 @@ KERNELS = ("deep forest", "forest of single votes", "regressor of the least vote
 """The cases that are compiled on each push: those of kernels that only this domain has."""
 
 
-@pytest.mark.parametrize("names", [KERNELS, pytest.param(tuple(CASES), marks=pytest.mark.sweep)], ids=["new", "all"])
-def test_c_equals_the_evaluator(names: Sequence[str]) -> None:
+TREES = tuple(name for name, case in CASES.items() if b"TreeEnsemble" in case.data)
+
+
+@pytest.mark.parametrize(
+    ("names", "options"),
+    [
+        (KERNELS, {}),
+        (("forest", "binary forest", "forest with softmax", "regressor of the greatest vote"), {"trees": "code"}),
+        pytest.param(tuple(CASES), {}, marks=pytest.mark.sweep),
+        pytest.param(TREES, {"trees": "code"}, marks=pytest.mark.sweep),
+    ],
+    ids=["new", "code", "all", "all code"],
+)
+def test_c_equals_the_evaluator(names: Sequence[str], options: dict[str, str]) -> None:
     jobs: list[tuple[Library, Module, tuple[Array, ...]]] = []
     for number, name in enumerate(names):
-        library = compile_network(network(name, expected(name), f"net{number}"))
+        library = compile_network(network(name, expected(name), f"net{number}"), options=options)
         jobs.append((library, library.modules[0], (CASES[name].x,)))
     for name, outputs in zip(names, run_many_on_host(jobs), strict=True):
         assert_agrees(name, outputs, expected(name))
@@ -236,30 +248,6 @@ def test_on_boards(cpu: str, tmp_path: Path, tool: Callable[[str], str]) -> None
         values = evaluate(graph, {"x": CASES[name].x})
         jobs.append((compile_network(graph, cpu), [CASES[name].x], [values[output] for output in graph.outputs]))
     assert wrong_networks(jobs, cpu, tmp_path, tool) == []
-
-
-@pytest.mark.sweep
-@pytest.mark.parametrize("seed", range(40))
-def test_random_forests(seed: int) -> None:
-    """Every width of tables, every comparison and every kind of float, bit for bit."""
-    random = np.random.default_rng(seed)
-    width = int(random.choice([1, 3, 130, 300, 70_000]))
-    targets = int(random.choice([1, 2, 127, 128, 129, 300]))
-    made = forest(seed, targets, trees=6, depth=int(random.integers(0, 8)), width=width, single=bool(seed % 2))
-    if seed % 3 == 0:  # NaN takes one side in every node
-        made.nodes = [
-            (*row[:2], "LEAF" if row[2] == "LEAF" else "BRANCH_LT", *row[3:7], seed % 2) for row in made.nodes
-        ]
-    node = ml("TreeEnsembleRegressor", ["x"], ["y"], n_targets=targets, **made.attributes("target"))
-    x = np.where(random.random((5, width)) < 0.2, np.nan, special(random, 5 * width).reshape(5, width))
-    x = x.astype(np.float32)
-    data = classical([node], VALUE, {"x": (TensorProto.FLOAT, x.shape)})
-    (wanted,) = reference(data, {"x": x})
-    graph = parse_onnx(as_declared(data, [wanted]), "net", "net.onnx")
-    np.testing.assert_array_equal(evaluate(graph, {"x": x})[graph.outputs[0]], wanted)
-    library = compile_network(graph)
-    ((made_in_c,),) = run_many_on_host([(library, library.modules[0], (x,))])
-    np.testing.assert_array_equal(made_in_c.reshape(wanted.shape), wanted)
 
 
 def test_texts_are_positions_of_labels() -> None:
@@ -301,9 +289,11 @@ def test_a_map_is_its_columns() -> None:
     assert "_MAP_LABELS" in generated(compile_network(graph), "tvmgen_net.h")
 
 
-def test_graphs_have_the_same_tables(tmp_path: Path) -> None:
-    (wanted_label, wanted) = expected("deep forest")
-    library = compile_network(network("deep forest", [wanted_label, wanted]), executor="graph")
+@pytest.mark.parametrize(("trees", "name"), [("tables", "deep forest"), ("code", "forest")])
+def test_graphs_have_the_same_trees(trees: str, name: str, tmp_path: Path) -> None:
+    (wanted_label, wanted) = expected(name)
+    graph = network(name, [wanted_label, wanted])
+    library = compile_network(graph, executor="graph", options={"trees": trees})
     write_archive(library, tmp_path / "net.tar")
     label, scores = Interpreter(tmp_path / "net.tar", tmp_path / "tree").run([SPECIAL])
     np.testing.assert_array_equal(label, wanted_label)

@@ -2,68 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
 from mlfbuild.native.graph import Array, Graph, Node
 from mlfbuild.native.graph.ops import TreeEnsemble
 from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, struct_lines
+from mlfbuild.native.lowering.classifiers.tree_code import branch_code
+from mlfbuild.native.lowering.classifiers.tree_splits import NEVER, Splits, Stream, in_stream_order, splits_of
 from mlfbuild.native.lowering.common.parameters import input_and_output
-from mlfbuild.native.settings import CodegenSettings
+from mlfbuild.native.settings import TREES_AS_CODE, CodegenSettings
 
 _HEADER = "tree_ensemble.h"
-_FIRST, _SECOND = np.uint32(0x7F800001), np.uint32(0x807FFFFF)
-"""What ``mlf_tree_order`` subtracts if NaN goes to the first child of a node, and if it goes to the second one."""
-_INT16 = 1 << 15
+_TO_SECOND, _TO_FIRST = -0x7FFFFF, 0x7FFFFF
+"""What ``mlf_tree_value`` adds to the bits of floats if NaN goes to the second child, and to the first one."""
+_WORDS = {"shared": 2, "half": 4, "word": 3}
+"""The words of a node in each form of the tables."""
+_ARGUMENTS = ("nodes", "roots", "thresholds", "starts", "targets", "weights", "base")
 
 
-def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
-    """Return the call of ``mlf_tree_ensemble_<width of tables>_<type of targets>``."""
+def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
+    """Return the call of ``mlf_tree_ensemble_<form of tables>_<type of targets>``, or the trees as code."""
     operator, (output,) = node.operator, graph.outputs_of(node)
     assert isinstance(operator, TreeEnsemble)
     source, *tensors = graph.inputs_of(node).present
-    features, thresholds, children, nan, roots, leaves, targets, weights, base = (
-        np.asarray(tensor.data) for tensor in tensors
-    )
-    always = nan & (thresholds == np.inf)  # has no position that is beyond all others
-    children = np.where(always[:, np.newaxis], children[:, :1], children)
-    votes = _votes(leaves, targets, weights, roots, children)
-    nodes = _nodes(features, thresholds, nan)
-    word = "word" if max(len(features), len(votes.weights)) >= _INT16 else nodes.word
-    child_type = "int32_t" if word == "word" else "int16_t"
-    suffix = "uint8" if len(base) <= 1 << 7 else "uint16"
+    features, thresholds, children, nan, roots, leaves, targets, weights, base = (tensor.known for tensor in tensors)
+    splits, roots = splits_of(source.dtype, features, thresholds, nan, children, roots)
+    if settings.trees == TREES_AS_CODE:
+        votes_of = [list(zip(targets[a:b].tolist(), weights[a:b], strict=True)) for a, b in pairwise(leaves.tolist())]
+        return branch_code(node, (source, output), splits, roots, votes_of, base, fpu=settings.has("fpu"))
+    votes = _votes(leaves, targets, weights, roots, splits.children)
+    tables = _tables(replace(splits, children=votes.children), votes.roots, len(votes.last))
+    suffix = "uint16" if votes.target_bits or len(base) > 1 << 7 else "uint8"
     parameters = [
-        *_features(word, nodes.features),
-        *_thresholds(word, nodes),
-        _table("children", child_type, votes.children),
-        _table("roots", child_type, votes.roots),
+        _table("nodes", "int32_t" if tables.form == "word" else "int16_t", tables.nodes),
+        _table("roots", "int32_t", tables.roots),
+        *([Parameter("const int32_t *", "thresholds", Constant.packed(tables.thresholds, _HEADER))]
+          if tables.form == "shared" else []),
+        *([_table("starts", "uint16_t", tables.starts)] if tables.starts.size else []),
         *([] if votes.by_tree == _ONE_TARGET else [_table("targets", f"{suffix}_t", votes.stored(suffix))]),
         _table("weights", "float", votes.weights),
         _table("base", "float", base),
-    ]
+    ]  # fmt: skip
     names = {parameter.name for parameter in parameters}
     arguments = [name if name in names else "0" for name in _ARGUMENTS]
     fields = {
-        "rows": str(source.shape[0]),
-        "width": str(source.shape[1]),
-        "targets": str(len(base)),
-        "trees": str(len(roots)),
-        "nan": f"MLF_TREE_NAN_{nodes.nan}",
+        "rows": source.shape[0],
+        "row_size": source.shape[1] * source.dtype.size,
+        "targets": len(base),
+        "trees": len(roots),
+        "type": f"MLF_TREE_{source.dtype.name}",
+        "nan": f"MLF_TREE_NAN_{tables.nan}",
         "aggregate": f"MLF_TREE_{operator.aggregate}",
-        "by_tree": str(votes.by_tree),
+        "by_tree": votes.by_tree,
+        "feature_bits": tables.feature_bits,
+        "by_feature": int(tables.starts.size > 0),
+        "target_bits": votes.target_bits,
     }
     return KernelCall("tree_ensemble", _HEADER, (
         *parameters,
         *input_and_output(source, output),
     ), (
         *struct_lines("mlf_tree_ensemble", "shape", fields),
-        f"mlf_tree_ensemble_{word}_{suffix}(&shape, {', '.join(arguments)}, input, output);",
+        f"mlf_tree_ensemble_{tables.form}_{suffix}(&shape, {', '.join(arguments)}, input, output);",
     ))  # fmt: skip
-
-
-_ARGUMENTS = ("features", "indices", "thresholds", "children", "roots", "targets", "weights", "base")
 
 
 def _table(name: str, c_type: str, values: Array) -> Parameter:
@@ -72,48 +76,92 @@ def _table(name: str, c_type: str, values: Array) -> Parameter:
 
 
 @dataclass(frozen=True, eq=False)
-class _Nodes:
-    """The comparisons of the nodes."""
+class _Tables:
+    """The tables of the nodes."""
 
-    word: str
-    """The narrowest kernel for them, regardless of the number of nodes."""
-    features: Array
-    orders: Array
-    """The thresholds as the kernel compares them."""
+    form: str
     nan: str
+    nodes: Array
+    roots: Array
+    thresholds: Array
+    starts: Array
+    """The first threshold of each feature; empty unless the thresholds of each feature are together."""
+    feature_bits: int
 
 
-def _nodes(features: Array, thresholds: Array, nan: Array) -> _Nodes:
-    orders = _orders(thresholds, nan)
-    mode = "MIXED" if nan.any() and not nan.all() else "FIRST" if nan.all() else "SECOND"
-    stored = features * 2 + nan if mode == "MIXED" else features
-    narrow = stored.max() < 1 << 8
-    shared = len(np.unique(orders))
-    # Shared thresholds take a byte a node and 4 bytes each, others 4 bytes a node.
-    word = "half" if not narrow else "shared" if shared <= 1 << 8 and len(orders) > 4 * shared // 3 else "byte"
-    return _Nodes("word" if stored.max() >= 1 << 16 else word, stored, orders, mode)
+def _tables(splits: Splits, roots: Array, votes: int) -> _Tables:
+    """Return the smallest tables that hold the nodes of ``splits`` and refer to so many ``votes``."""
+    stream, mode = in_stream_order(splits, roots), splits.nan_mode
+    splits, is_node = stream.splits, stream.items >= 0
+    nodes = stream.items[is_node]
+    stored = (splits.features * 2 + splits.nan if mode == "MIXED" else splits.features)[nodes]
+    # "Less than" one more than the limit. The kernel moves the order of floats, so that NaN is at one of its ends.
+    moved = np.where(splits.nan, _TO_FIRST, _TO_SECOND) if splits.floats else 0
+    beyond = np.where(splits.limits == NEVER, NEVER + 1, splits.limits + 1 + moved)[nodes].astype(np.int32)
+    # In the narrow forms, a word has a sign and 15 bits.
+    narrow = {form: votes <= _WORD and _reach(stream, words) < _WORD for form, words in _WORDS.items()}
+    half = narrow["half"] and stored.max(initial=0) < _WORD
+    shared = _shared(splits.features[nodes], stored, beyond) if narrow["shared"] and len(nodes) else None
+    if shared is not None and 4 * len(nodes) + shared.size <= (8 if half else 12) * len(nodes):
+        form, columns = "shared", [shared.first]
+    else:
+        form, shared = "half" if half else "word", None
+        columns = [stored, *beyond.reshape(-1, 1).view("<i2" if half else "<i4").T]
+    places = _places(stream, _WORDS[form])
+    words = np.repeat(stream.items, np.where(is_node, _WORDS[form], 1))
+    for offset, column in enumerate([columns[0], places[stream.seconds] - places[is_node], *columns[1:]]):
+        words[places[is_node] + offset] = column
+    starts = places[stream.roots]
+    if shared is None:
+        return _Tables(form, mode, words, starts, _NOTHING, _NOTHING, 0)
+    return _Tables(form, mode, words, starts, shared.thresholds, shared.starts, shared.feature_bits)
 
 
-def _orders(thresholds: Array, nan: Array) -> Array:
-    """Return the least position of ``mlf_tree_order`` beyond each threshold; no number is beyond NaN."""
-    with np.errstate(invalid="ignore"):
-        bits = (thresholds + np.float32(0)).view(np.uint32)  # the sum turns -0 to 0
-    ordered = bits ^ np.where(bits >> 31, np.uint32(0x7FFFFFFF), np.uint32(0))
-    beyond = np.where(np.isnan(thresholds), _SECOND, ordered + np.uint32(1))  # that of -INFINITY, or one further
-    found: Array = (beyond - np.where(nan, _FIRST, _SECOND)).view(np.int32)
-    return found
+_WORD = 1 << 15
+_WORTH = 512
+"""The bytes for which equal weights are stored once."""
+_NOTHING = np.empty(0, np.int32)
 
 
-def _features(word: str, features: Array) -> Iterator[Parameter]:
-    yield _table("features", {"half": "uint16_t", "word": "uint32_t"}.get(word, "uint8_t"), features)
+def _places(stream: Stream, words: int) -> Array:
+    """Return the first word of each item if a node has so many ``words``."""
+    sizes = np.where(stream.items >= 0, words, 1)
+    return np.asarray(np.cumsum(sizes) - sizes)
 
 
-def _thresholds(word: str, nodes: _Nodes) -> Iterator[Parameter]:
-    orders = nodes.orders
-    if word == "shared":
-        orders, indices = np.unique(orders, return_inverse=True)
-        yield _table("indices", "uint8_t", indices.reshape(-1))
-    yield Parameter("const int32_t *", "thresholds", Constant.packed(orders, _HEADER))
+def _reach(stream: Stream, words: int) -> int:
+    """Return the greatest distance between a node and its second child, in words."""
+    places = _places(stream, words)
+    return int(np.abs(places[stream.seconds] - places[stream.items >= 0]).max(initial=0))
+
+
+@dataclass(frozen=True, eq=False)
+class _Shared:
+    """Thresholds that are stored once, and the first word of each node."""
+
+    first: Array
+    thresholds: Array
+    starts: Array
+    feature_bits: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of the tables of thresholds."""
+        return 4 * len(self.thresholds) + 2 * len(self.starts)
+
+
+def _shared(features: Array, stored: Array, beyond: Array) -> _Shared | None:
+    """Return the smaller way to store equal thresholds once, for all features or for each; ``None`` if none fits."""
+    bits = int(stored.max()).bit_length()
+    values, positions = np.unique(beyond, return_inverse=True)
+    found = [_Shared(stored | positions.reshape(-1) << bits, values, _NOTHING, bits)]
+    # By feature, then by threshold, in one number.
+    pairs, positions = np.unique((features.astype(np.int64) << 32) + beyond, return_inverse=True)
+    starts = np.searchsorted(pairs + (1 << 31) >> 32, np.arange(features.max() + 1))
+    first = stored | positions.reshape(-1) - starts[features] << bits
+    found.append(_Shared(first, pairs.astype(np.int32), starts, bits))
+    fitting = [each for each in found if each.first.max() < _WORD and each.starts.max(initial=0) < 1 << 16]
+    return min(fitting, key=lambda each: each.size, default=None)
 
 
 _VOTES, _TREES, _ONE_TARGET = range(3)
@@ -131,6 +179,8 @@ class _Votes:
     weights: Array
     children: Array
     roots: Array
+    target_bits: int = 0
+    """If not 0, the targets have the position of the weight in the bits above."""
 
     def stored(self, suffix: str) -> Array:
         """Return the table ``targets``."""
@@ -138,6 +188,17 @@ class _Votes:
             return self.targets
         last = self.last.astype(np.int64) << (8 * np.dtype(suffix).itemsize - 1)
         return np.asarray(self.targets | last)
+
+    def packed(self) -> _Votes:
+        """Return the votes with equal weights stored once, if they then fit in 16 bits and take much less memory."""
+        bits = int(self.targets.max()).bit_length()
+        weights, positions = np.unique(self.weights.view(np.int32), return_inverse=True)
+        targets = self.targets | positions.reshape(-1) << bits
+        votes = len(self.targets)
+        # To find the weight takes 4 instructions of a vote.
+        if not bits or targets.max() >= _WORD or 2 * votes + 4 * len(weights) > 5 * votes - _WORTH:
+            return self
+        return replace(self, targets=targets, weights=weights.view(np.float32), target_bits=bits)
 
 
 def _votes(leaves: Array, targets: Array, weights: Array, roots: Array, children: Array) -> _Votes:
@@ -161,7 +222,8 @@ def _votes(leaves: Array, targets: Array, weights: Array, roots: Array, children
         starts[leaf] = places[key]
     ends = np.zeros(len(weights), np.bool_)
     ends[leaves[1:] - 1] = True
-    return _Votes(_VOTES, targets[kept], ends[kept], weights[kept], _moved(children, starts), _moved(roots, starts))
+    votes = _Votes(_VOTES, targets[kept], ends[kept], weights[kept], _moved(children, starts), _moved(roots, starts))
+    return votes.packed()
 
 
 def _moved(references: Array, starts: Array) -> Array:

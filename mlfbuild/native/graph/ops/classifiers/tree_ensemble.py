@@ -5,13 +5,16 @@ second one; NaN goes to the first child only if the node says so. Readers of mod
 this form, and sort the nodes so that children follow their parents. A leaf is a run of votes: each adds a weight to a
 target.
 
+Rows are float32 or integers. ONNX has only rows of float32 and wide integers: the pass ``integer_trees`` makes rows of
+narrow integers, and thresholds that give the same comparisons.
+
 The format is mlfbuild's own; TFLite has no such operator, and ONNX has two.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -35,11 +38,12 @@ _TABLES = {
 
 
 class TreeEnsemble(Operator):
-    """Aggregates the votes of the trees: float32 [rows, features] to [rows, targets].
+    """Aggregates the votes of the trees: [rows, features] of float32 or integers to float32 [rows, targets].
 
-    The constant inputs are ``features``, ``thresholds``, ``children`` [nodes, 2] and ``nan`` (whether NaN goes to the
-    first child) of each node; the root of each tree in ``roots``; in ``leaves``, the first vote of each leaf and, at
-    the end, the number of votes; ``targets`` and ``weights`` of each vote; ``base``, the initial value of each target.
+    The constant inputs are ``features``, ``thresholds`` (float32, for rows of integers int32), ``children`` [nodes, 2]
+    and ``nan`` (whether NaN goes to the first child) of each node; the root of each tree in ``roots``; in ``leaves``,
+    the first vote of each leaf and, at the end, the number of votes; ``targets`` and ``weights`` of each vote;
+    ``base``, the initial value of each target.
     A child or root of 0 or more is a node, and -1 - leaf a leaf.
     """
 
@@ -47,7 +51,8 @@ class TreeEnsemble(Operator):
     """``SUM``, ``MIN`` or ``MAX``; votes are added in the order of the trees, in float32."""
 
     name = "TREE_ENSEMBLE"
-    types = (DType.FLOAT32,)
+    types = (DType.FLOAT32, DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32)
+    results = (DType.FLOAT32,)
 
     @rules.takes(1 + len(_TABLES))
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
@@ -55,9 +60,10 @@ class TreeEnsemble(Operator):
         if self.aggregate not in _COMBINE:
             return f"aggregates with {self.aggregate}"
         return (
-            rules.arithmetic(source, outputs[0], types=self.types)
+            (None if source.dtype in self.types else f"{source}: the type must be {rules.alternatives(self.types)}")
+            or rules.typed(outputs[0], DType.FLOAT32)
             or rules.rank(source, 2)
-            or rules.first(_check_table(*pair) for pair in zip(tables, _TABLES.items(), strict=True))
+            or rules.first(_check_table(*pair) for pair in zip(tables, _tables(source), strict=True))
             or rules.shape(outputs[0], (source.shape[0], tables[-1].elements))
             or _check_trees(source.shape[1], [_data(table) for table in tables])
         )
@@ -87,6 +93,13 @@ _COMBINE: Mapping[str, Callable[[np.float32, np.float32], np.float32]] = {
     "MIN": min,
     "MAX": max,
 }
+
+
+def _tables(source: Tensor) -> Iterator[tuple[str, tuple[DType, int]]]:
+    """Yield the name, type and rank of each table of a forest with the rows ``source``."""
+    for name, (dtype, rank) in _TABLES.items():
+        exact = name == "thresholds" and source.dtype is not DType.FLOAT32
+        yield name, (DType.INT32 if exact else dtype, rank)
 
 
 def _data(table: Tensor) -> Array:

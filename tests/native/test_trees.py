@@ -1,0 +1,258 @@
+"""Decision trees as tables and as code, over floats and integers: the numbers of ONNX's evaluator, bit for bit."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from mlfbuild.core import UnsupportedModelError, UsageError
+from mlfbuild.library import Library
+from mlfbuild.native.frontends.onnx import parse_onnx
+from mlfbuild.native.graph import Graph, evaluate
+from support.board_cases import wrong_networks
+from support.classical_networks import VALUE, Trees, classical, forest, linear_pipeline, ml, special
+from support.host_c import run_many_on_host
+from support.native import compile_network, generated
+from support.onnx_models import reference
+
+Array = npt.NDArray[Any]
+
+FORMS = ("tables", "code")
+ROWS = 5
+AROUND = (-40_000.5, -32_768.0, -129.0, -128.0, -127.5, -1.5, -0.0, 0.5, 1.0, 2.25, 127.0, 128.0, 255.0, 3e9, np.inf)
+"""Thresholds at and beyond the ends of integer types."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A network with one forest, its rows, and what it computes of them."""
+
+    graph: Graph
+    x: Array
+    wanted: Array
+    dtype: str
+    """The C type of the features that the trees compare."""
+
+
+def case(made: Trees, x: Array, name: str, steps: str = "", aggregate: str = "SUM") -> Case:
+    """Return the regressor of ``made`` for the features ``x`` after ``steps``: a cast, or also one scale or many."""
+    steps = steps or ("" if x.dtype == np.float32 else "cast")
+    element = helper.np_dtype_to_tensor_dtype(x.dtype)
+    random, width = np.random.default_rng(made.width), made.width
+    scales = {"s": np.float32(0.037), "z": np.array(3, x.dtype)}
+    nodes = {
+        "": [],
+        "cast": [helper.make_node("Cast", ["x"], ["f"], to=TensorProto.FLOAT)],
+        "scale": [helper.make_node("DequantizeLinear", ["x", "s", "z"], ["f"])],
+        "scaler": [
+            helper.make_node("Cast", ["x"], ["c"], to=TensorProto.FLOAT),
+            ml("Scaler", ["c"], ["f"], offset=random.normal(size=width).tolist(),
+               scale=random.uniform(0.01, 3, width).tolist()),
+        ],
+    }[steps]  # fmt: skip
+    trees = ml("TreeEnsembleRegressor", ["f" if nodes else "x"], ["y"], n_targets=made.targets,
+               aggregate_function=aggregate, **made.attributes("target"))  # fmt: skip
+    constants = scales if steps == "scale" else None
+    data = classical([*nodes, trees], VALUE, {"x": (element, x.shape)}, constants)
+    model = onnx.load_from_string(data)
+    model.opset_import[0].version = 21  # whose DequantizeLinear has types of 16 bits
+    with np.errstate(all="ignore"):
+        (wanted,) = reference(model.SerializeToString(), {"x": x})
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", TensorProto.FLOAT, wanted.shape))
+    graph = parse_onnx(model.SerializeToString(), name, f"{name}.onnx")
+    return Case(graph, x, wanted, "float" if x.dtype == np.float32 else f"{x.dtype}_t")
+
+
+def with_thresholds(made: Trees, values: Callable[[int], float]) -> Trees:
+    """Return ``made`` with the threshold that ``values`` has for each feature."""
+    made.nodes = [(*row[:4], values(row[3]), *row[5:]) for row in made.nodes]
+    return made
+
+
+def floats(random: np.random.Generator, width: int) -> Array:
+    x = np.where(random.random((ROWS, width)) < 0.2, np.nan, special(random, ROWS * width).reshape(ROWS, width))
+    x[0] = np.copysign(x[0], -1)  # NaN of either sign
+    return x.astype(np.float32)
+
+
+def integers(random: np.random.Generator, width: int, dtype: str) -> Array:
+    limits = np.iinfo(dtype)
+    near = np.clip(random.integers(-130, 260, (ROWS, width)), limits.min, limits.max)
+    ends = random.choice([limits.min, limits.max], (ROWS, width))
+    return np.where(random.random((ROWS, width)) < 0.2, ends, near).astype(dtype)
+
+
+def random_case(seed: int, name: str) -> Case:
+    """Every width of tables, comparison, kind of float, type of integer, and way to the features."""
+    random = np.random.default_rng(seed)
+    width = int(random.choice([1, 3, 130, 300, 3000]))
+    targets = int(random.choice([1, 2, 3, 16, 17, 129, 300]))
+    made = forest(seed, targets, trees=6, depth=int(random.integers(0, 8)), width=width, single=bool(seed % 2))
+    if seed % 3 == 0:  # NaN takes one side in every node
+        made.nodes = [
+            (*row[:2], "LEAF" if row[2] == "LEAF" else "BRANCH_LT", *row[3:7], seed % 2) for row in made.nodes
+        ]
+    aggregate = ("SUM", "SUM", "MIN", "MAX")[seed % 4]
+    if seed % 5 == 0:
+        return case(made, floats(random, width), name, aggregate=aggregate)
+    dtype = ("int8", "uint8", "int16", "uint16", "int32")[seed // 2 % 5]
+    steps = ("cast", "scale", "scaler")[seed % 3]
+    made = with_thresholds(made, lambda _: float(np.float32(random.choice(AROUND))))
+    return case(made, integers(random, width, dtype), name, steps, aggregate)
+
+
+def compiled(cases: Sequence[Case], form: str, cpu: str = "cortex-m4") -> list[Library]:
+    return [compile_network(each.graph, cpu, options={"trees": form}) for each in cases]
+
+
+def assert_exact(cases: Sequence[Case], libraries: Sequence[Library]) -> None:
+    jobs = [(library, library.modules[0], (each.x,)) for each, library in zip(cases, libraries, strict=True)]
+    for number, (each, (made,)) in enumerate(zip(cases, run_many_on_host(jobs), strict=True)):
+        np.testing.assert_array_equal(made.reshape(each.wanted.shape), each.wanted, str(number))
+
+
+@pytest.mark.parametrize("seeds", [range(10), *(
+    pytest.param(range(first, first + 10), marks=pytest.mark.sweep) for first in range(10, 90, 10)
+)])  # fmt: skip
+@pytest.mark.parametrize(("form", "cpu"), [("tables", "cortex-m4"), ("code", "cortex-m4"), ("code", "cortex-m0plus")])
+def test_random_forests_are_exact(form: str, cpu: str, seeds: range) -> None:
+    cases = [random_case(seed, f"net{seed}") for seed in seeds]
+    libraries = compiled(cases, form, cpu)
+    for each, library in zip(cases, libraries, strict=True):
+        np.testing.assert_array_equal(evaluate(each.graph, {"x": each.x})[each.graph.outputs[0]], each.wanted)
+        assert f"const {each.dtype} *input" in generated(library)
+    assert_exact(cases, libraries)
+
+
+@pytest.mark.parametrize("cpu", ["cortex-m4", pytest.param("cortex-m0plus", marks=pytest.mark.sweep)])
+def test_trees_on_boards(cpu: str, tmp_path: Any, tool: Callable[[str], str]) -> None:
+    cases = [random_case(seed, f"net{seed}") for seed in (0, 3, 5, 7, 8)]
+    jobs = []
+    for form in FORMS:
+        for number, each in enumerate(cases):
+            graph = Graph(f"{form}{number}", list(each.graph.tensors.values()), each.graph.nodes, each.graph.inputs,
+                          each.graph.outputs)  # fmt: skip
+            jobs.append((compile_network(graph, cpu, options={"trees": form}), [each.x], [each.wanted]))
+    assert wrong_networks(jobs, cpu, tmp_path, tool) == []
+
+
+def table_cases() -> dict[str, Case]:
+    """Return a forest for each form of the tables, by the form."""
+    random = np.random.default_rng(1)
+    leq = {"modes": ["BRANCH_LEQ"]}
+    levels = with_thresholds(
+        forest(1, 3, trees=24, depth=8, width=16, **leq), lambda feature: float(random.integers(200) + feature / 64)
+    )
+    wide = forest(2, 3, trees=4, depth=5, width=3000, **leq)
+    huge = forest(3, 3, trees=4, depth=3, width=70_000, **leq)
+    cases = {
+        "shared": case(forest(4, 3, trees=4, depth=5, **leq), floats(random, 6), "net0"),
+        "shared, by feature": case(levels, (random.random((ROWS, 16)) * 220).astype(np.float32), "net1"),
+        "half": case(wide, floats(random, 3000), "net2"),
+        "word": case(huge, floats(random, 70_000), "net3"),
+    }
+    few = forest(5, 3, trees=12, depth=6, **leq)
+    few.votes = [(*vote[:3], float(random.choice([0.125, 0.25, 0.5]))) for vote in few.votes]
+    return {**cases, "shared, weights": case(few, floats(random, 6), "net4")}
+
+
+def test_every_form_of_tables_is_exact() -> None:
+    cases = table_cases()
+    libraries = compiled(list(cases.values()), "tables")
+    for name, library in zip(cases, libraries, strict=True):
+        text = generated(library)
+        form, *more = name.split(", ")
+        assert f"mlf_tree_ensemble_{form}_uint" in text, name
+        assert (".by_feature = 1," in text) == ("by feature" in more), name
+        assert (".target_bits = 2," in text) == ("weights" in more), name
+    assert_exact(list(cases.values()), libraries)
+
+
+def test_nodes_with_several_parents_are_stored_once_and_refused_as_code() -> None:
+    """Both branches of each equality lead to the next one, so a copy for each of them would double the table."""
+    made = Trees(np.random.default_rng(1), 2, width=1)
+    for number in range(40):
+        made.nodes.append((0, number, "BRANCH_EQ", 0, float(number), 40, number + 1, 0))
+    made.nodes += [(0, number, "LEAF", 0, 0.0, 0, 0, 0) for number in (40, 41)]
+    made.nodes[39] = (*made.nodes[39][:6], 41, 0)
+    made.votes = [(0, 40, 0, 1.0), (0, 41, 1, 1.0)]
+    equal = case(made, np.array([[3.0], [39.0], [39.5], [-1.0], [np.nan]], np.float32), "net")
+    libraries = compiled([equal], "tables")
+    (found,) = re.findall(r"int16_t \w+nodes\[(\d+)\]", generated(libraries[0]))
+    assert int(found) == 2 * 40 * 2 + 2  # two nodes of two words for each equality, and two leaves
+    assert_exact([equal], libraries)
+    with pytest.raises(UnsupportedModelError) as caught:
+        compiled([equal], "code")
+    assert (caught.value.code, caught.value.hint) == ("trees-too-large-for-code", "remove the option trees: code")
+    assert "in trees of 80 levels; at most 16,384 comparisons" in caught.value.reason
+
+
+def test_code_is_comparisons_and_votes() -> None:
+    made = Trees(np.random.default_rng(1), 2, width=3)
+    made.nodes = [
+        (0, 0, "BRANCH_LEQ", 2, 0.5, 1, 2, 0), (0, 1, "LEAF", 0, 0.0, 0, 0, 0), (0, 2, "BRANCH_LT", 0, -1.0, 3, 4, 1),
+        (0, 3, "LEAF", 0, 0.0, 0, 0, 0), (0, 4, "LEAF", 0, 0.0, 0, 0, 0),
+        (1, 0, "BRANCH_GT", 2, 7.0, 1, 2, 0), (1, 1, "LEAF", 0, 0.0, 0, 0, 0), (1, 2, "LEAF", 0, 0.0, 0, 0, 0),
+    ]  # fmt: skip
+    made.votes = [(0, 1, 1, 0.25), (0, 3, 0, 4.0), (0, 3, 1, 0.25), (0, 4, 1, 0.25), (1, 1, 0, 2.0), (1, 2, 0, 0.5)]
+    x = np.array([[-2, 0, 1]], np.int16)
+    text = generated(compile_network(case(made, x, "net").graph, options={"trees": "code"}))
+    body = text[text.index("    uint32_t leaf;") : text.index("    output[0] = sum0;")]
+    assert (
+        body
+        == """\
+    uint32_t leaf;
+    /* tree 0 */
+    if (input[2] <= 0) {
+        leaf = 0;
+    } else if (input[0] <= -2) {
+        leaf = 1;
+    } else {
+        leaf = 0;
+    }
+    switch (leaf) {
+    case 0:
+        sum1 += weights[0];
+        break;
+    default:
+        sum0 += weights[1];
+        sum1 += weights[0];
+        break;
+    }
+    /* tree 1 */
+    if (input[2] <= 7) {
+        leaf = 3;
+    } else {
+        leaf = 2;
+    }
+    sum0 += weights[leaf];
+"""
+    )
+
+
+def test_the_option_is_for_networks_with_trees() -> None:
+    graph = parse_onnx(linear_pipeline(), "net", "net.onnx")
+    for form in FORMS:
+        with pytest.raises(UsageError) as caught:
+            compile_network(graph, options={"trees": form})
+        assert (caught.value.code, caught.value.place) == ("trees-without-trees", "net: options.trees")
+
+
+def test_features_that_are_not_monotonic_stay_floats() -> None:
+    """A negative factor exchanges the branches, and integers that a network computes are not those of the caller."""
+    x = np.arange(-3, 3, dtype=np.int16).reshape(1, 6)
+    trees = ml("TreeEnsembleRegressor", ["f"], ["y"], n_targets=1, **forest(1, 1).attributes("target"))
+    cast = helper.make_node("Cast", ["x"], ["c"], to=TensorProto.FLOAT)
+    scaled = ml("Scaler", ["c"], ["f"], offset=[0.5], scale=[-1.0])
+    data = classical([cast, scaled, trees], {"y": (TensorProto.FLOAT, (1, 1))}, {"x": (TensorProto.INT16, x.shape)})
+    graph = parse_onnx(data, "net", "net.onnx")
+    library = compile_network(graph)
+    assert ".type = MLF_TREE_FLOAT32," in generated(library)
+    ((made,),) = run_many_on_host([(library, library.modules[0], (x,))])
+    np.testing.assert_array_equal(made.reshape(1, 1), reference(data, {"x": x})[0])
