@@ -167,7 +167,8 @@ def _check(image: Path, found: MarkedRuns, ended: str, output: str) -> None:
             output,
             place=image,
             reason=f"{mark} was not called before the image {ended}",
-            hint="check that it runs on the emulated board, which has none of the part's peripherals",
+            hint="check that it runs on the emulated board, which has none of the part's peripherals, and that the marks "
+            "are not empty functions, whose calls compilers remove",
         )
 
 
@@ -177,12 +178,13 @@ def _numbered(
     """Return the owner and name of each number, and the functions of ``image`` with their numbers."""
     found, code = read_image(image), disassembled(image)
     marks = {symbol.address: _MARKS[symbol.name] for symbol in found.symbols if symbol.name in _MARKS}
+    # A linker that folds functions with equal code leaves one address for both.
     missing = [name for name, role in _MARKS.items() if role not in marks.values()]
     if missing or code is None:
         raise InputFileError(
             "marks-missing",
             place=image,
-            reason=f"the image has no function {listed(missing)}",
+            reason=f"the image has no separate function {listed(missing)}",
             hint="call mlf_bench_begin() and mlf_bench_end() of mlf_bench.h around the code that is counted",
         )
     own = {
