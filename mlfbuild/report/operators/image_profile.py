@@ -167,8 +167,8 @@ def _check(image: Path, found: MarkedRuns, ended: str, output: str) -> None:
             output,
             place=image,
             reason=f"{mark} was not called before the image {ended}",
-            hint="check that it runs on the emulated board, which has none of the part's peripherals, and that the marks "
-            "are not empty functions, whose calls compilers remove",
+            hint="check that it runs on the emulated board without the part's peripherals, and that the marks are not "
+            "empty functions, whose calls compilers remove",
         )
 
 
