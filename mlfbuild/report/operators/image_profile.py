@@ -212,15 +212,15 @@ def _numbered(
 
 
 def _branches(code: LinkedCode) -> Iterator[MarkedFunction]:
-    """Yield the addresses behind calls, and behind jumps to functions (tail calls), ascending."""
+    """Yield the calls, and the jumps to functions (tail calls), by address."""
     for function in code.listing.functions:
         for address, name, target in _BRANCH.findall(function.text):
             at, to = int(address, 16), int(target or "0", 16)
-            behind = at + (4 if _is_wide(code.half(at) or 0, code.machine) else 2)
             if _CALL.fullmatch(name):
-                yield MarkedFunction(behind, behind, 0, MarkRole.BEHIND_CALL)
+                size = 4 if _is_wide(code.half(at) or 0, code.machine) else 2
+                yield MarkedFunction(at, at, 0, MarkRole.CALL, at + size)
             elif to and code.listing.begins(to):
-                yield MarkedFunction(behind, behind, 0, MarkRole.BEHIND_JUMP, to)
+                yield MarkedFunction(at, at, 0, MarkRole.JUMP, to)
 
 
 def _is_wide(half: int, machine: str) -> bool:

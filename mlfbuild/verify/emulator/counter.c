@@ -23,8 +23,8 @@
  * Memories of several ranges with the same number are one. Numbers are decimal, addresses hexadecimal. The units of a
  * block of instructions are added when it begins; whether its last instruction branched is known when the next block
  * begins. `memories.h` has the waits for instructions and data. If an instruction or an address is in no line, the output
- * has a line `unknown ADDRESS BLOCK`, with that of the block. `blocks` is written: a line for each block that was executed, with its first address,
- * the one after it, how often it was executed, and the units as above.
+ * has a line `unknown ADDRESS BLOCK`, with that of the block. `blocks` is written: a line for each block that was
+ * executed, with its first address, the one after it, how often it was executed, and the units as above.
  *
  * QEMU translates blocks of instructions, which run to their end unless a fault occurs. The few functions of its
  * interface (qemu-plugin.h, version 1) are declared here, because distributions ship no header.
@@ -53,7 +53,6 @@ extern void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *instructio
                                              void *data);
 extern struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *block, size_t index);
 extern uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *instruction);
-extern size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *instruction);
 extern bool qemu_plugin_mem_is_store(uint32_t info);
 extern unsigned int qemu_plugin_mem_size_shift(uint32_t info);
 extern size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *block);
@@ -98,7 +97,7 @@ struct step {
 struct block {
     uint64_t instructions;
     int what;
-    const struct part *part; /* the function of an image with marks that it is in, and */
+    const struct part *part;   /* the function of an image with marks that it is in, and */
     const struct part *branch; /* the call or jump to another function that the block ends in */
     uint64_t first, behind;
     uint64_t units[KINDS]; /* of one execution */
@@ -331,6 +330,7 @@ static void time_block(struct block *block, struct qemu_plugin_tb *tb)
         block->units[c->kind] += c->units;
         block->total += c->units;
         block->taken = c->taken;
+        block->behind = address + c->size;
         block->split |= i == 0 && c->size == 4 && address % 4 != 0;
     }
     block->next = blocks;
@@ -342,11 +342,11 @@ static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     struct block *const block = allocated(1, sizeof *block);
     (void)id;
     block->instructions = qemu_plugin_tb_n_insns(tb);
-    struct qemu_plugin_insn *const last = qemu_plugin_tb_get_insn(tb, block->instructions - 1);
     block->first = qemu_plugin_tb_vaddr(tb);
-    block->behind = qemu_plugin_insn_vaddr(last) + qemu_plugin_insn_size(last);
     block->what = kind_of(block->first);
-    find_part(block);
+    if (block->instructions != 0) {
+        find_part(block, qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, block->instructions - 1)));
+    }
     block->unknown = NOTHING;
     if (timing) {
         time_block(block, tb);

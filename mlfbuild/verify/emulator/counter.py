@@ -41,23 +41,23 @@ class MarkRole(IntEnum):
     BEGIN = 3
     """A call of it begins a run."""
     END = 4
-    BEHIND_CALL = 5
-    """It is no function but the address behind a call."""
-    BEHIND_JUMP = 6
-    """The address behind a jump to the first instruction of a function."""
+    CALL = 5
+    """It is no function but a call."""
+    JUMP = 6
+    """It is a jump to the first instruction of a function."""
 
 
 @dataclass(frozen=True)
 class MarkedFunction:
-    """A function of an image, or a part of one, with its first and last address; equal numbers are one function."""
+    """A function of an image, a part of one, or a branch, with its first and last address."""
 
     first: int
     last: int
     number: int
-    """Greater than 0, which is code in no function; 0 of an address behind a call or jump."""
+    """Greater than 0, which is code in no function; equal numbers are one function; 0 of a call or jump."""
     role: MarkRole = MarkRole.OTHER
     target: int = 0
-    """The function of the jump before ``BEHIND_JUMP``."""
+    """The return address of a call, or the function that a jump enters."""
 
 
 @dataclass(frozen=True)

@@ -6,23 +6,23 @@
  * Each line of FILE has the first and the last address of a function, its number, its role, and 0. Roles are 0 for
  * others, 1 if whatever it calls is counted for it, 2 for handlers of interrupts, which are counted in the same way, 3
  * and 4 for the marks at the begin and at the end. Functions with the same number are one. Number 0 is code in none of
- * them. Role 5 is the address behind a call, role 6 that behind a jump to the function in the last column. The lines of
- * functions are in order of address, and so are the others. The output has a line `run` when a run begins, and at its end
- * a line for each function as for calls, then `end`, so that the runs before a time limit are there. After N runs, the
- * emulator ends.
+ * them. Role 5 is a call with its return address in the last column, role 6 a jump to the function in the last column.
+ * The lines of functions are in order of address, and so are the others. The output has a line `run` when a run begins,
+ * and at its end a line for each function as for calls, then `end`, so that the runs before a time limit are there. After
+ * N runs, the emulator ends.
  *
  * To know for whom code is counted, the functions that were called and not left are kept with their return addresses. A
  * function is left when the instruction at its return address is executed, also if functions that it called ended in a
  * jump (a tail call). A handler has none: it is left when the core goes to another function by neither a call, a jump
  * nor a return, and then the block before the interrupt counts as the one that was executed last.
  */
-enum role { OTHER, WITH_CALLS, HANDLER, BEGIN, END, BEHIND_CALL, BEHIND_JUMP };
+enum role { OTHER, WITH_CALLS, HANDLER, BEGIN, END, CALL, JUMP };
 enum { DEEPEST = 256 };
 
 struct part {
     uint64_t first, last;
     int number, role;
-    uint64_t target; /* of a jump */
+    uint64_t target; /* of a jump, or the return address of a call */
 };
 
 struct frame {
@@ -38,7 +38,7 @@ static FILE *runs_file;
 
 static struct frame frames[DEEPEST];
 static size_t depth;
-static size_t handler_depth;                     /* that of the handler's frame, or 0 */
+static size_t handler_depth;                        /* that of the handler's frame, or 0 */
 static const struct block *before_it, *interrupted; /* the last block in the run, and that before the handler */
 static bool between_marks;
 
@@ -56,10 +56,10 @@ static const struct part *part_in(const struct part *sorted, size_t number, uint
     return low < number && address >= sorted[low].first ? &sorted[low] : NULL;
 }
 
-static void find_part(struct block *block)
+static void find_part(struct block *block, uint64_t last_instruction)
 {
     block->part = part_in(parts, number_of_parts, block->first);
-    block->branch = part_in(branches, number_of_branches, block->behind);
+    block->branch = part_in(branches, number_of_branches, last_instruction);
 }
 
 static void print_unknown(FILE *file)
@@ -96,15 +96,18 @@ static void end_run(void)
     }
 }
 
-static void push(uint64_t back, int owner)
+/* Functions below the deepest frame are counted for the owner of that frame. */
+static bool push(uint64_t back, int owner)
 {
-    if (depth < DEEPEST) {
+    const bool room = depth < DEEPEST;
+    if (room) {
         frames[depth++] = (struct frame){back, owner};
     }
+    return room;
 }
 
-/* Drop the functions that the core has left, which is now at `address`; `resumed` if no handler would go there. */
-static void leave_functions(uint64_t address, bool resumed)
+/* Drop the functions that the core has left, which is now at `address`; `moved` if that is in another function. */
+static void leave_functions(uint64_t address, bool moved)
 {
     size_t left = depth;
     while (left > 0 && frames[left - 1].back != address) {
@@ -112,7 +115,7 @@ static void leave_functions(uint64_t address, bool resumed)
     }
     if (left > 0) {
         depth = left - 1;
-    } else if (handler_depth != 0 && resumed) {
+    } else if (handler_depth != 0 && moved) {
         depth = handler_depth - 1;
         before_it = interrupted;
     }
@@ -127,24 +130,23 @@ static void follow(const struct block *block)
     const struct part *const part = block->part, *const last = before_it == NULL ? part : before_it->part;
     const bool entered = part != NULL && block->first == part->first;
     const struct part *const branch = before_it == NULL ? NULL : before_it->branch;
-    const bool called = entered && branch != NULL && branch->role == BEHIND_CALL;
-    const bool jumped = entered && branch != NULL && branch->role == BEHIND_JUMP && branch->target == block->first;
+    const bool called = entered && branch != NULL && branch->role == CALL;
+    const bool jumped = entered && branch != NULL && branch->role == JUMP && branch->target == block->first;
     if (entered && part->role == HANDLER) {
         if (handler_depth != 0) {
             depth = handler_depth - 1; /* the core began this handler when the other one ended */
         } else {
             interrupted = before_it;
         }
-        push(NOTHING, part->number);
-        handler_depth = depth;
+        handler_depth = push(NOTHING, part->number) ? depth : 0;
         return;
     }
     if (!called && !jumped) {
         leave_functions(block->first, part != last && (part == NULL || last == NULL || part->number != last->number));
     }
     /* After a handler, this is the block before it. */
-    if (entered && before_it != NULL && before_it->branch != NULL && before_it->branch->role == BEHIND_CALL) {
-        push(before_it->behind, part->role == WITH_CALLS ? part->number : depth ? frames[depth - 1].owner : 0);
+    if (entered && before_it != NULL && before_it->branch != NULL && before_it->branch->role == CALL) {
+        push(before_it->branch->target, part->role == WITH_CALLS ? part->number : depth ? frames[depth - 1].owner : 0);
     }
 }
 
@@ -194,7 +196,7 @@ static int read_marks(const char *path)
     while (good && fscanf(file, "%" SCNx64 " %" SCNx64 " %d %d %" SCNx64, &p.first, &p.last, &p.number, &p.role,
                           &p.target) == 5) {
         most_number = p.number > most_number ? p.number : most_number;
-        good = p.number >= 0 && (p.role >= BEHIND_CALL ? append(&branches, &number_of_branches, &p)
+        good = p.number >= 0 && (p.role >= CALL ? append(&branches, &number_of_branches, &p)
                                                        : append(&parts, &number_of_parts, &p));
     }
     spent = calloc((size_t)most_number + 1, sizeof *spent);
