@@ -119,7 +119,7 @@ def profile_image(
     names, functions = _numbered(image, modules)
     with tempfile.TemporaryDirectory(prefix="mlfbuild-profile-") as name:
         counting = Counting(image, functions, Path(name), runs=runs, board=board, mcu=mcu, places=places)
-        output, ended = "", f"stopped after {timeout:g} s"
+        output, ended = "", f"was stopped after {timeout:g} s"
         try:
             result = run_elf(image, board, timeout=timeout, plugin=counting.plugin)
             output, ended = result.stdout, f"ended with exit status {result.exit_status}"
