@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from mlfbuild.cli.options import SharedOptions, verb
+from mlfbuild.cli.options import FILE, SharedOptions, timeout_option, verb
 from mlfbuild.cli.output.printing import note_all, show, show_json
 from mlfbuild.cli.output.progress import building
+from mlfbuild.core import UsageError
 
 if TYPE_CHECKING:
-    from mlfbuild.report import ModelRun, OperatorRun
+    from mlfbuild.project import Project
+    from mlfbuild.report import ImageProfile, ModelRun, OperatorRun
 
 
 @verb("file", "target", "model", "jobs", "on", "frozen", "offline", "no_wait", "format")
-@click.option("--runs", type=click.IntRange(1, 1000), metavar="N", help="Runs that a device measures.  [default: 5]")
+@click.option("--in", "image", type=FILE, metavar="FILE", help="Count all code between the marks of this image.")
+@click.option(
+    "--runs", type=click.IntRange(1, 1000), metavar="N", help="Runs that a device or an image makes.  [default: 5]"
+)
+@timeout_option(usual=120, what="With --in: time limit of the image")
 @click.option("--emulator", is_flag=True, help="Do not use the devices of targets.")
-def profile(options: SharedOptions, runs: int | None, emulator: bool) -> None:
+def profile(
+    options: SharedOptions, image: Path | None, runs: int | None, timeout: float | None, emulator: bool
+) -> None:
     """Count the instructions of each operator, and model or measure its cycles.
 
     Each model runs once in QEMU, with the first case of its vectors, or with zeros. Instructions are exact. If the
     target has a microcontroller (mcu), its cycles and milliseconds are modelled, with a stated error. If it has a
     device (runner), a counter of its core also measures cycles there. The exit status is 1 if a model, or all models of
     a firmware, exceed a budget.
+
+    With --in, run your firmware image on the emulated board for which it is linked, and count all its code between
+    calls of mlf_bench_begin() and mlf_bench_end(), by function. Budgets are not checked.
     """
     from mlfbuild.jobs import load, target_jobs
     from mlfbuild.report import MEASURED_RUNS, run_text
@@ -31,6 +43,11 @@ def profile(options: SharedOptions, runs: int | None, emulator: bool) -> None:
     from mlfbuild.usecases import not_profiled, profile_models, unchecked_in_runs
 
     project = options.placed(load(options.file))
+    if image is not None:
+        _profile_image(options, project, image, runs, timeout)
+        return
+    if timeout is not None:
+        raise UsageError.needs_another("--timeout", "the option applies only to an image", "add --in")
     targets = target_jobs(project, options.target, options.model)
     note_all(options, not_profiled(targets), "not profiled: ")
     note_all(options, unchecked_in_runs(project, targets), "not checked: ")
@@ -51,6 +68,62 @@ def profile(options: SharedOptions, runs: int | None, emulator: bool) -> None:
         show("\n\n".join(run_text(each, verbose=options.verbose) for each in found))
     # Last, so that the profile is printed even if it exceeds a budget.
     check_profiles(project, found)
+
+
+def _profile_image(
+    options: SharedOptions, project: Project, image: Path, runs: int | None, timeout: float | None
+) -> None:
+    from mlfbuild.report import MEASURED_RUNS, image_text
+    from mlfbuild.usecases import SECONDS_AN_IMAGE, profile_in
+
+    with building(options, project) as progress:
+        found = profile_in(
+            project,
+            image,
+            options.target,
+            options.model,
+            frozen=options.frozen,
+            jobs=options.jobs,
+            progress=progress,
+            runs=runs or MEASURED_RUNS,
+            timeout=timeout or SECONDS_AN_IMAGE,
+        )
+    note_all(options, found.remarks)
+    if options.json:
+        show_json(_image_json(found))
+    else:
+        show(image_text(found, verbose=options.verbose))
+
+
+def _image_json(found: ImageProfile) -> dict[str, Any]:
+    from mlfbuild.report import cycles_json
+
+    part = found.part
+    return {
+        "image": found.image,
+        "target": found.target,
+        "board": found.board,
+        **({} if part is None else {"modelled": vars(part)}),
+        "median": found.median,
+        "remarks": found.remarks,
+        "runs": [
+            {
+                "instructions": run.instructions,
+                **cycles_json(run.cycles),
+                **({} if part is None or run.cycles is None else {"latency": part.latency(run.cycles.total)}),
+                "functions": [
+                    {
+                        "owner": each.owner,
+                        "function": each.function,
+                        "instructions": each.instructions,
+                        **cycles_json(each.cycles),
+                    }
+                    for each in run.functions
+                ],
+            }
+            for run in found.runs
+        ],
+    }
 
 
 def _json(found: ModelRun) -> dict[str, Any]:

@@ -33,17 +33,20 @@ if TYPE_CHECKING:
         ReportDocument, check_report_output, compared_with, form_of, saved_report,
     )
     from mlfbuild.report.operators.image_networks import check_boards, networks_of, profiled
+    from mlfbuild.report.operators.image_profile import ImageProfile, profile_image
     from mlfbuild.report.operators.network_sizes import (
         NetworkSizes, SourceFacts, cycles_json, measured_json, modelled_json, network_json, source_facts, spread_json,
     )
     from mlfbuild.report.operators.operator_runs import ModelRun, OperatorRun, figures_of
-    from mlfbuild.report.operators.runs import MEASURED_RUNS, nothing_to_profile, profiles, runs_of, watched_runs
+    from mlfbuild.report.operators.runs import (
+        MEASURED_RUNS, nothing_to_profile, placed_extents, profiles, runs_of, watched_runs,
+    )
     from mlfbuild.report.sizes.image import read_image
     from mlfbuild.report.sizes.images import ImageSizes, any_image_sizes, image_sizes
     from mlfbuild.report.sizes.owners import ARENA, STATE, Owner
     from mlfbuild.report.text.comparison import comparison_text
     from mlfbuild.report.text.operators import all_operators
-    from mlfbuild.report.text.runs import all_runs, run_text
+    from mlfbuild.report.text.runs import all_runs, image_text, run_text
     from mlfbuild.report.text.sizes import kinds_of, sizes_text
 else:
     __getattr__ = lazy_attributes(__name__)

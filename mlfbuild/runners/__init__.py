@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mlfbuild.runners.firmware import Firmware, read_firmware
     from mlfbuild.runners.gdb_servers import gdb_server
     from mlfbuild.runners.host_calls import FileOpener, HostCalls, HostRun, opener_in, start_at_entry
-    from mlfbuild.runners.image_checks import check_fpu
+    from mlfbuild.runners.image_checks import check_for_board, check_fpu
     from mlfbuild.runners.image_run import run_to_end
     from mlfbuild.runners.open import device_memory, is_emulated, needed_for, open_runner
     from mlfbuild.runners.serial_port import SerialPort

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mlfbuild.core import ProcessFailedError, UnsupportedModelError, read_bytes
 from mlfbuild.runners.firmware import Firmware, read_firmware
-from mlfbuild.targets import CPUS, Cpu, MemoryRegion
+from mlfbuild.targets import CPUS, Board, Cpu, MemoryRegion
 
 _ARCHITECTURES = {"EM_ARM": "arm", "EM_RISCV": "riscv"}
 """Begin of GDB's name of the architecture by the machine of an ELF file."""
@@ -62,6 +62,19 @@ def check_fpu(image: Path, cpu: Cpu) -> None:
     single = any(flag.endswith("-sp-d16") for flag in core.flags)
     found = "" if "fpu" not in core.features else "single" if single else "double"
     _refuse(image, core.name, _fpu_flaw(read_firmware(image).fpu, found, core.name))
+
+
+def check_for_board(image: Path, cpu: Cpu, board: Board) -> None:
+    """Raise ``UnsupportedModelError`` if ``image`` is for another core than ``cpu``, or for other memories.
+
+    ``board`` is emulated, and its core runs code for ``cpu``. The memories are those of the board.
+    """
+    firmware, core = read_firmware(image), CPUS[cpu.core]
+    architecture = "arm" if core.machine == "arm" else "riscv"
+    part = next((number for number, (name, _) in _CORES.items() if name.lower().replace("+", "plus") == core.name), 0)
+    _refuse(image, core.name, _flaws(firmware, architecture, _ARM << 24 | part << 4, None))
+    check_fpu(image, cpu)
+    check_size(firmware, (board.flash, board.ram, *board.others), board.name, all_memory=True)
 
 
 def _refuse(image: Path, device: str, flaws: Iterator[str]) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
+from pathlib import Path
 
+from mlfbuild.archive import open_archive
 from mlfbuild.core import read_bytes, sha256
 from mlfbuild.jobs import (
     BUILD_FOLDER,
@@ -22,8 +24,19 @@ from mlfbuild.jobs import (
     tree_files,
 )
 from mlfbuild.project import DASK, Project
-from mlfbuild.report import MEASURED_RUNS, ModelRun, nothing_to_profile, profiles, runs_of
+from mlfbuild.report import (
+    MEASURED_RUNS,
+    ImageProfile,
+    ModelRun,
+    nothing_to_profile,
+    placed_extents,
+    profile_image,
+    profiles,
+    runs_of,
+)
+from mlfbuild.runners import check_for_board
 from mlfbuild.usecases.build import build_project
+from mlfbuild.usecases.run_firmware import chosen_image
 from mlfbuild.usecases.verify import without_runners
 
 
@@ -50,6 +63,44 @@ def profile_models(
     if project.jobs.engine == DASK and not any(target.providers for target in with_devices):
         return _on_farm(project, with_devices, jobs, progress or Progress(), runs)
     return list(profiles(project, with_devices, progress, runs))
+
+
+SECONDS_AN_IMAGE = 120.0
+"""Time limit of the runs of an image, by default."""
+
+
+def profile_in(
+    project: Project,
+    image: Path,
+    targets: Sequence[str] = (),
+    models: Sequence[str] = (),
+    *,
+    frozen: bool = False,
+    jobs: int = 1,
+    progress: Progress | None = None,
+    runs: int = MEASURED_RUNS,
+    timeout: float = SECONDS_AN_IMAGE,
+) -> ImageProfile:
+    """Run the firmware ``image`` on the emulated board of its target and count the code between its marks.
+
+    The target is that of ``targets``, or the only one. Its selected models are built, for the names of their operators;
+    whether they are those in the image is not checked. ``runs`` and ``timeout`` (seconds) are those of
+    ``profile_image``. Raises ``UsageError`` for several targets, ``CheckFailedError`` for one without a board,
+    ``UnsupportedModelError`` if the image is for another core or board, and as ``build_project`` and ``profile_image``.
+    """
+    target = chosen_image(project, None, targets, image).target
+    board = target.run_board
+    if board is None:
+        raise nothing_to_profile([target.name], project.path)
+    check_for_board(image, target.cpu, board)
+    chosen = target_jobs(project, [target.name], models)
+    lenders = target_jobs(project)
+    built = build_project(chosen, lenders=lenders, jobs=jobs, progress=progress, locked=project if frozen else None)
+    found = [job for each in built.targets for job in profile_jobs(project, each, project.root / BUILD_FOLDER)]
+    modules = {job.model.model: open_archive(job.model.archive).modules for job in found}
+    # Sections that several models share are one place.
+    places = list(dict.fromkeys(place for job in found for place in placed_extents(job, image)))
+    return profile_image(image, target.name, board, modules, runs, timeout, target.mcu, places)
 
 
 def _on_farm(

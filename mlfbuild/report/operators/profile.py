@@ -92,7 +92,7 @@ def profile_module(
 
     Raises ``ToolNotFoundError`` without QEMU or a compiler for its plugin, and as ``checked_runs`` and ``Counting``.
     """
-    functions = dict(_functions(read_image(image).symbols, module))
+    functions = dict(functions_of_module(read_image(image).symbols, module))
     # Clones of an operator have one name here, so each name is counted once.
     names = [name for name in dict.fromkeys(functions.values()) if name not in {"", _CALLER}]
     # Numbers instead of names, because the plugin counts in a table by number.
@@ -114,8 +114,11 @@ def profile_module(
     return Profile(module.name, board.name, calls, rest.instructions, int(run["stack"]), part, rest.cycles)
 
 
-def _functions(symbols: Sequence[Symbol], module: Module) -> Iterator[tuple[Symbol, str]]:
-    """Yield the functions that delimit counts: operators with their names, functions that call them with none."""
+def functions_of_module(symbols: Sequence[Symbol], module: Module) -> Iterator[tuple[Symbol, str]]:
+    """Yield the functions that delimit counts: operators with their names, functions that call them with none.
+
+    In test firmware, the function that calls the module is also one of them.
+    """
     operators = {function.name for function in module.operator_functions}
     prefixes = (symbol_prefix(module.name), f"mlf_{module.name}")
     for symbol in symbols:

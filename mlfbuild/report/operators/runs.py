@@ -275,7 +275,7 @@ def _run(
     path = job.vectors.get("") or job.vectors.get(module.name)
     inputs = _first_case(path, module)
     record = folder / "counts.json"
-    places = _places(job, image)
+    places = placed_extents(job, image)
     key = _key(image, inputs, emulator, f"{target.mcu} {places}")
     profile = _recorded(record, key)
     if profile is None:
@@ -369,7 +369,7 @@ def _copied(job: ProfileJob, module: Module, image: Image) -> int:
     )
 
 
-def _places(job: ProfileJob, image: Path) -> list[tuple[int, int, str]]:
+def placed_extents(job: ProfileJob, image: Path) -> list[tuple[int, int, str]]:
     """Return the first and last address of each placed section, with its memory of the microcontroller.
 
     The scripts of boards copy only ``.ramfunc`` to RAM. Code in a section that the firmware's own script copies counts

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from mlfbuild.core import shown, text_table
 from mlfbuild.core.keys import duration_text
-from mlfbuild.report.operators.cycles import TimedPart, latency_text
+from mlfbuild.report.operators.cycles import TimedPart, latency_text, sum_of_cycles
+from mlfbuild.report.operators.image_profile import CodeRun, ImageProfile
 from mlfbuild.report.operators.operator_runs import ModelRun, OperatorRun, figures_of, short_name, total
 from mlfbuild.report.text.columns import fitted_table, used_part
 from mlfbuild.timing import CycleCount
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 _LONGEST = 1000
 """Maximum characters of a name with ``verbose``."""
 _COUNTED: tuple[str, ...] = ("count", "share")
+_MOST_FUNCTIONS = 20
+"""Lines of an image's table without ``verbose``."""
 _WITH_MACS = (*_COUNTED, "MACs", "/MAC", "bound")
 
 
@@ -41,6 +44,51 @@ def run_text(run: ModelRun, *, verbose: bool = False) -> str:
         f"{run.model}{module} for {run.target} on {part.title}: {cycles.total:,} cycles, {time} ({part.exactness})"
     )
     return f"{text}\n\n{summary}\n{_cycles_table(run, cycles, part, verbose=verbose)}{measured}"
+
+
+def image_text(found: ImageProfile, *, verbose: bool = False) -> str:
+    """Return the run of an image with the median of cycles as tables of its functions, and a line for each run.
+
+    They are as those of ``run_text``. Without ``verbose``, only the largest functions have a line.
+    """
+    run, name = found.runs[found.median], shown(found.image.name)
+    which = "" if len(found.runs) == 1 else f" in run {found.median + 1} of {len(found.runs)}, the median"
+    instructions, cycles, part = run.instructions, run.cycles, found.part
+    rows = [(each.instructions, each.cycles, each.title) for each in run.functions]
+    if not verbose and len(rows) > _MOST_FUNCTIONS:
+        rest = rows[_MOST_FUNCTIONS - 1 :]
+        others = (sum(row[0] for row in rest), sum_of_cycles(row[1] for row in rest), f"{len(rest)} other functions")
+        rows = [*rows[: _MOST_FUNCTIONS - 1], others]
+    rows.append((instructions, cycles, "total"))
+    table = text_table if verbose else fitted_table
+    parts = [
+        f"{name} for {found.target} on {found.board}: {instructions:,} instructions{which}",
+        table(
+            [(*_numbers(count, instructions, None, None)[:2], title) for count, _, title in rows],
+            header=(*_COUNTED, "function"), align="rr",
+        ),
+    ]  # fmt: skip
+    if cycles is not None and part is not None:
+        time = latency_text(part.latency(cycles.total))
+        parts += [
+            f"\n{name} for {found.target} on {part.title}: {cycles.total:,} cycles, {time} ({part.exactness})",
+            table(
+                [(*_cycle_numbers(each, cycles.total, part), title) for _, each, title in rows if each is not None],
+                header=(*_CYCLES, "function"), align="r" * len(_CYCLES),
+            ),
+        ]  # fmt: skip
+    return "\n".join([*parts, *(["", _runs_table(found.runs, part)] if len(found.runs) > 1 else [])])
+
+
+def _runs_table(runs: Sequence[CodeRun], part: TimedPart | None) -> str:
+    timed = ("cycles", "ms", "wait") if part else ()
+    rows = []
+    for number, run in enumerate(runs, 1):
+        cells = [str(number), f"{run.instructions:,}"]
+        if part is not None and run.cycles is not None:
+            cells += [f"{run.cycles.total:,}", part.milliseconds(run.cycles.total), f"{run.cycles.waiting:,}"]
+        rows.append(cells)
+    return text_table(rows, header=("run", "instructions", *timed), align="r" * (2 + len(timed)))
 
 
 def all_runs(runs: Sequence[ModelRun], limits: Mapping[str, Mapping[str, int]], *, verbose: bool) -> Iterator[str]:
@@ -99,6 +147,9 @@ _SPLIT = {"arithmetic": "arith.", "memory": "ld/st", "branches": "branch", "wait
 """The headings of the kinds of cycles."""
 
 
+_CYCLES = ("cycles", "share", "ms", *_SPLIT.values())
+
+
 def _cycles_table(run: ModelRun, all_cycles: CycleCount, part: TimedPart, *, verbose: bool) -> str:
     rows = [
         *((each.cycles, _label(each, verbose=verbose)) for each in run.operators),
@@ -106,7 +157,7 @@ def _cycles_table(run: ModelRun, all_cycles: CycleCount, part: TimedPart, *, ver
         (all_cycles, "total"),
     ]
     cells = [(*_cycle_numbers(cycles, all_cycles.total, part), label) for cycles, label in rows if cycles is not None]
-    return _written(run, ("cycles", "share", "ms", *_SPLIT.values()), cells, verbose=verbose)
+    return _written(run, _CYCLES, cells, verbose=verbose)
 
 
 def _cycle_numbers(cycles: CycleCount, whole: int, part: TimedPart) -> tuple[str, ...]:

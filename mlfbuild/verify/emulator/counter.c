@@ -4,6 +4,7 @@
  * A QEMU plugin that counts the instructions of one run of a network, by call of its operator functions.
  *
  *   -plugin counter.so,table=FILE,out=FILE[,timing=FILE][,blocks=FILE]
+ *   -plugin counter.so,marks=FILE,runs=N,out=FILE[,timing=FILE]                 see `marks.h`
  *
  * Each line of the table has the first and the last address of a function and its number: 0 for functions that call
  * the operators, positive numbers for functions of operators, -1 for the caller of the network. A run begins in a
@@ -22,8 +23,8 @@
  * Memories of several ranges with the same number are one. Numbers are decimal, addresses hexadecimal. The units of a
  * block of instructions are added when it begins; whether its last instruction branched is known when the next block
  * begins. `memories.h` has the waits for instructions and data. If an instruction or an address is in no line, the output
- * has a line `unknown ADDRESS`. `blocks` is written: a line for each block that was executed, with its first address,
- * the one after it, how often it was executed, and the units as above.
+ * has a line `unknown ADDRESS BLOCK`, with that of the block. `blocks` is written: a line for each block that was
+ * executed, with its first address, the one after it, how often it was executed, and the units as above.
  *
  * QEMU translates blocks of instructions, which run to their end unless a fault occurs. The few functions of its
  * interface (qemu-plugin.h, version 1) are declared here, because distributions ship no header.
@@ -96,6 +97,8 @@ struct step {
 struct block {
     uint64_t instructions;
     int what;
+    const struct part *part;   /* the function of an image with marks that it is in, and */
+    const struct part *branch; /* the call or jump to another function that the block ends in */
     uint64_t first, behind;
     uint64_t units[KINDS]; /* of one execution */
     uint64_t total;
@@ -128,7 +131,7 @@ static bool timing;
 static struct code *code;
 static size_t number_of_codes, room_for_codes;
 static uint64_t split_target, unaligned, other_memory, bus = 4;
-static uint64_t unknown = NOTHING;
+static uint64_t unknown = NOTHING, unknown_in;
 static struct block *blocks;
 
 static struct block *present; /* the block that is executed, and */
@@ -196,6 +199,7 @@ static void enter(struct block *block)
     }
     if (block->unknown != NOTHING) {
         unknown = block->unknown;
+        unknown_in = block->first;
     }
 }
 
@@ -224,6 +228,17 @@ static void execute(unsigned int cpu, void *data)
     }
 }
 
+static void print_counter(FILE *file, const struct counter *counter)
+{
+    fprintf(file, " %" PRIu64, counter->instructions);
+    for (int kind = 0; timing && kind < KINDS; kind++) {
+        fprintf(file, " %" PRIu64, counter->units[kind]);
+    }
+    fprintf(file, "\n");
+}
+
+#include "marks.h"
+
 static void access_data(unsigned int cpu, uint32_t info, uint64_t address, void *data)
 {
     const struct instruction *const instruction = data;
@@ -236,6 +251,7 @@ static void access_data(unsigned int cpu, uint32_t info, uint64_t address, void 
     struct memory *const memory = memory_of(address);
     if (memory == NULL) {
         unknown = address;
+        unknown_in = present->first;
         return;
     }
     if (!store && address % size != 0 && size <= 4) {
@@ -328,20 +344,14 @@ static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     block->instructions = qemu_plugin_tb_n_insns(tb);
     block->first = qemu_plugin_tb_vaddr(tb);
     block->what = kind_of(block->first);
+    if (block->instructions != 0) {
+        find_part(block, qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, block->instructions - 1)));
+    }
     block->unknown = NOTHING;
     if (timing) {
         time_block(block, tb);
     }
-    qemu_plugin_register_vcpu_tb_exec_cb(tb, execute, 0, block);
-}
-
-static void print_counter(FILE *file, const struct counter *counter)
-{
-    fprintf(file, " %" PRIu64, counter->instructions);
-    for (int kind = 0; timing && kind < KINDS; kind++) {
-        fprintf(file, " %" PRIu64, counter->units[kind]);
-    }
-    fprintf(file, "\n");
+    qemu_plugin_register_vcpu_tb_exec_cb(tb, number_of_parts ? execute_marked : execute, 0, block);
 }
 
 static void print_blocks(void)
@@ -363,6 +373,9 @@ static void print_blocks(void)
 
 static void end(qemu_plugin_id_t id, void *data)
 {
+    if (number_of_parts != 0) {
+        return; /* each run was written when it ended */
+    }
     FILE *const file = fopen(output, "w");
     (void)id, (void)data;
     if (file == NULL) {
@@ -374,9 +387,7 @@ static void end(qemu_plugin_id_t id, void *data)
     }
     fprintf(file, "0");
     print_counter(file, &rest);
-    if (unknown != NOTHING) {
-        fprintf(file, "unknown %" PRIx64 "\n", unknown);
-    }
+    print_unknown(file);
     fclose(file);
     if (blocks_output != NULL) {
         print_blocks();
@@ -464,6 +475,12 @@ EXPORTED int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc
         if (strncmp(argv[i], "timing=", 7) == 0 && read_timing(argv[i] + 7) != 0) {
             return -1;
         }
+        if (strncmp(argv[i], "marks=", 6) == 0 && read_marks(argv[i] + 6) != 0) {
+            return -1;
+        }
+        if (strncmp(argv[i], "runs=", 5) == 0) {
+            wanted_runs = atoi(argv[i] + 5);
+        }
         if (strncmp(argv[i], "out=", 4) == 0) {
             output = strdup(argv[i] + 4);
         }
@@ -471,7 +488,7 @@ EXPORTED int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc
             blocks_output = strdup(argv[i] + 7);
         }
     }
-    if (output == NULL) {
+    if (output == NULL || !start_marks(output)) {
         return -1;
     }
     qemu_plugin_register_vcpu_tb_trans_cb(id, translate);
