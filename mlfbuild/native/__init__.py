@@ -28,6 +28,6 @@ if TYPE_CHECKING:
     from mlfbuild.native.graph.tensors import Array, Tensor
     from mlfbuild.native.kernels import kernel_headers
     from mlfbuild.native.printing.interface import interface_problems
-    from mlfbuild.native.settings import DEFAULT_MEMORY, MEMORY
+    from mlfbuild.native.settings import DEFAULT_MEMORY, MEMORY, TREES
 else:
     __getattr__ = lazy_attributes(__name__)

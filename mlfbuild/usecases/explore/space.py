@@ -1,19 +1,20 @@
 """The points of an exploration: every combination of the values that the project file declares, or of the usual ones.
 
-The usual ones are what decides most for most models, in this order: the option ``memory``, the type of activations of a
-quantised model, the optimisation level, and code in RAM on a microcontroller, whose flash has wait states. An axis that
-would lead to more than 24 points is left out, and named.
+The usual ones are what decides most for most models, in this order: the option ``memory``, the form of decision trees,
+the type of activations of a quantised model, the optimisation level, and code in RAM on a microcontroller, whose flash
+has wait states. An axis that would lead to more than 24 points is left out, and named.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from mlfbuild.core import UsageError
+from mlfbuild.core import MlfError, UsageError
 from mlfbuild.exploration import WITHOUT, Setting
-from mlfbuild.native import DEFAULT_MEMORY, MEMORY
+from mlfbuild.native import DEFAULT_MEMORY, MEMORY, TREES, Choices, read_model
 from mlfbuild.project import INHERIT, LEVELS, ModelSpec
 from mlfbuild.quantization import ACTIVATIONS
 
@@ -51,11 +52,21 @@ def _usual(model: ModelSpec, *, mcu: bool) -> Iterator[tuple[str, Sequence[Setti
     # Defaults first: of settings with the same code, the first ones are shown.
     if model.compiler == "native":
         yield "options.memory", sorted(MEMORY, key=DEFAULT_MEMORY.__ne__)
+        if _has_trees(model):
+            yield "options.trees", TREES
     if model.quantize is not None:
         yield "quantize.activations", ACTIVATIONS
     yield "optimize", [level for level in LEVELS if level != INHERIT]
     if mcu:
         yield "placement.code", (WITHOUT, _CODE_IN_RAM)
+
+
+def _has_trees(model: ModelSpec) -> bool:
+    with contextlib.suppress(MlfError):  # each point has the reason why the model cannot be read
+        choices = Choices(model.dims, model.state, model.signature, model.constants)
+        graph = read_model(model.source, model.name, choices=choices)
+        return any(node.operator.name == "TREE_ENSEMBLE" for node in graph.nodes)
+    return False
 
 
 def points_of(axes: Axes) -> list[dict[str, Setting]]:
