@@ -69,7 +69,7 @@ def test_the_first_memory_has_code_and_the_second_has_data(mcu: Mcu) -> None:
 @every_mcu
 def test_every_part_has_sources_and_states_what_is_assumed(mcu: Mcu) -> None:
     assert len(mcu.sources) >= 2, f"mlfbuild/targets/data/mcus_*.toml: name the documents in `sources` of {mcu.name}"
-    assert mcu.assumptions and mcu.error > 0
+    assert mcu.assumptions
     assert all(text.endswith(".") for text in (*mcu.sources, *mcu.assumptions))
 
 
