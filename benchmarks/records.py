@@ -136,24 +136,22 @@ def _sizes(image: Path) -> tuple[int, int]:
 
 
 def record_table(records: Sequence[Record]) -> str:
-    """Return the Markdown table of ``records`` from flash beside TensorFlow Lite Micro's and the published ones."""
-    head = ["part", "network", "modelled, M cycles", "ms", "TFLM, modelled", "published, M cycles", "by", "record"]
+    """Return the Markdown table of ``records`` from flash beside the published ones."""
+    head = ["part", "network", "modelled, M cycles", "published, M cycles", "by", "record"]
     found = {(r.part, r.network, r.place): r for r in records}
     rows = []
     for part in PUBLISHED:
         mcu = PARTS[part]
         for network in ROWS[part]:
-            flash, tflm = found.get((part, network, "flash")), found.get((part, network, PEER))
+            flash = found.get((part, network, "flash"))
             if flash is None:
                 continue
             theirs = PUBLISHED[part].get(network)
             rows.append([
                 f"{part}, ±{modelled_error(mcu)} %", network, _million(flash.cycles),
-                f"{flash.cycles / mcu.clock * 1000:.2f}",
-                "" if tflm is None else _million(tflm.cycles),
                 *([""] * 3 if theirs is None else [f"{theirs.cycles:.3f}", theirs.submitter, _record(flash, theirs)]),
             ])  # fmt: skip
-    return table(head, rows, right=range(2, 6))
+    return table(head, rows, right=range(2, 4))
 
 
 def _record(flash: Record, theirs: Published) -> str:

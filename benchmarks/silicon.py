@@ -309,35 +309,28 @@ def exceeded(results: Results) -> Iterator[str]:
 
 def blocks(results: Results) -> Mapping[str, str]:
     """Return the blocks of docs/performance.md and docs/latency.md by name."""
-    return {
-        "silicon": _table("code", NETWORKS, results),
-        "layers": _table("", LAYERS, results),
-        "vendors": _vendors(results),
-        "errors": error_table(results),
-    }
+    return {"silicon": _by_network(results), "layers": _table(LAYERS, results), "errors": error_table(results)}
 
 
-def _vendors(results: Results) -> str:
+def _by_network(results: Results) -> str:
     """Return a table of errors: a row for each part and vendor, a column for each network, earlier ones behind."""
     networks = ("kws", "ic", "vww", "ad")
     found: dict[tuple[str, str], dict[str, str]] = {}
-    for point in VENDORS:
+    for point in (*NETWORKS, *VENDORS):
         if point.name in results:
             before = "" if point.before is None else f" ({point.before:+.1f})"
             cells = found.setdefault((point.part, point.code), {})
             cells[point.what] = f"{error(results[point.name], point):+.1f}{before}"
     rows = [[f"`{part}`", code, *(cells.get(each, "") for each in networks)] for (part, code), cells in found.items()]
-    return table(["part", "image", *networks], rows, right=range(2, 6))
+    return table(["part", "code", *networks], rows, right=range(2, 6))
 
 
-def _table(code: str, points: Sequence[Point], results: Results) -> str:
-    named = [code, "part", "network"] if code else ["layer"]
+def _table(points: Sequence[Point], results: Results) -> str:
     rows = []
     for point in points:
         r = results[point.name]
-        names = [point.code, f"`{point.part}`", point.what] if code else [point.what]
-        rows.append([*names, _millions(r.cycles), _millions(point.measured), f"{error(r, point):+.1f} %"])
-    return table([*named, "modelled", "measured", "error"], rows, right=range(len(named), len(named) + 3))
+        rows.append([point.what, _millions(r.cycles), _millions(point.measured), f"{error(r, point):+.1f} %"])
+    return table(["layer", "modelled", "measured", "error"], rows, right=range(1, 4))
 
 
 def _millions(figure: int) -> str:
