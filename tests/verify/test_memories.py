@@ -32,8 +32,8 @@ def description(mcu: Mcu) -> list[str]:
         caches = f"{numbers[each.fetch_cache]} {numbers[each.read_cache]}"
         place = f"{at << 28:x} {(at << 28) + each.size - 1:x}"
         lines.append(
-            f"memory {place} {each.width} {each.waits} {burst} {each.write_waits} {each.hidden_waits} {int(each.prefetch)} "
-            + caches
+            f"memory {place} {each.width} {each.waits} {burst} {each.write_waits} {each.hidden_waits} "
+            f"{int(each.prefetch)} {caches}"
         )
     return lines
 
