@@ -74,7 +74,7 @@ _BLOCKS: dict[str, Callable[[Results], str]] = {
     "ram": ram,
     "memory": memory,
 }
-PAGES = (REPOSITORY / "docs/performance.md", REPOSITORY / "docs/memory.md")
+PAGES = tuple(REPOSITORY / "docs" / name for name in ("performance.md", "memory.md", "latency.md"))
 _MARKED = re.compile(r"(<!-- counts: (\w+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from mlfbuild.core import UsageError
 from mlfbuild.core.keys import Keys, parse_frequency
-from mlfbuild.targets.part_keys import PartMemoryKeys, TimingKeys
+from mlfbuild.targets.part_keys import ControlKeys, PartMemoryKeys, TimingKeys
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,8 @@ class TimedMemory:
     """Wait states of each further access of a line fill; -1 if they are ``waits``."""
     write_waits: int = 0
     """Wait states of a write that no buffer hides."""
+    hidden_waits: int = 0
+    """Wait states of a load, without a cache, that the core does not notice."""
     prefetch: bool = False
     """Whether it reads the next ``width`` bytes of code ahead while the core executes."""
     fetch_cache: str = ""
@@ -88,6 +90,8 @@ class Mcu:
     """Added to the stated error of the core for the memories, in per cent."""
     memory: PartMemoryKeys | None = None
     """Regions for test firmware that is loaded through a debugger; ``None`` if the table has none."""
+    control: ControlKeys | None = None
+    """The registers that have the settings of the first memory; ``None`` if the table has none."""
 
     def at(self, clock: int) -> Mcu:
         """Return the part at ``clock`` Hz, with the wait states that it needs there.
@@ -116,6 +120,36 @@ class Mcu:
         # The second memory has all data.
         order = dict.fromkeys((code, memory, *self.memories))
         return replace(self, memories={name: self.memories[name] for name in order})
+
+    def as_set(self, read: Callable[[int], int]) -> Mcu:
+        """Return the part with the settings of its first memory that its control registers have.
+
+        ``read`` returns the word at an address. Settings that the table names no bits for stay.
+        """
+        name = next(iter(self.memories))
+        settings = {} if self.control is None else self.control.values(read)
+        off = {getattr(self.memories[name], each) for each in ("fetch_cache", "read_cache") if settings.get(each) == 0}
+        found: dict[str, Any] = {"waits": settings["waits"]} if "waits" in settings else {}
+        if "prefetch" in settings:
+            found["prefetch"] = bool(settings["prefetch"])
+        # The cache of a core serves all memories.
+        memories = {
+            each: replace(
+                memory,
+                fetch_cache="" if memory.fetch_cache in off else memory.fetch_cache,
+                read_cache="" if memory.read_cache in off else memory.read_cache,
+            )
+            for each, memory in self.memories.items()
+        }
+        return replace(self, memories={**memories, name: replace(memories[name], **found)})
+
+    def settings(self) -> str:
+        """Return the settings of the first memory for people: ``flash: 5 wait states, prefetch off, caches on``."""
+        name, memory = next(iter(self.memories.items()))
+        states = f"{memory.waits} wait state{'' if memory.waits == 1 else 's'}"
+        caches = [word for word, cache in (("code", memory.fetch_cache), ("data", memory.read_cache)) if cache]
+        cached = f"cache for {' and '.join(caches)}" if caches else "no cache"
+        return f"{name}: {states}, prefetch {'on' if memory.prefetch else 'off'}, {cached}"
 
     def changed(self, keys: TimingKeys) -> Mcu:
         """Return the part at its highest clock with the values that ``keys`` has.

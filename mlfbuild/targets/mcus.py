@@ -32,6 +32,7 @@ def part_of_keys(name: str, keys: PartKeys, base: Mcu | None) -> Mcu:
         "assumptions": keys.assumptions,
         "error": int(keys.error or 0),
         "memory": keys.memory,
+        "control": keys.control,
     }
     changes = {field: value for field, value in given.items() if value}
     return replace(base.changed(keys), name=name, title=keys.title, **changes)

@@ -6,7 +6,7 @@ of its own, and ``DeviceMemoryKeys`` is ``memory`` of its runner.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -57,6 +57,13 @@ def _origin(value: int) -> Mistake | None:
         return None
     reason = f"{value:#x} is not an address of 32 bits"
     return Mistake("address-out-of-range", reason=reason, hint="write it like 0x08000000")
+
+
+def _bit(value: int) -> Mistake | None:
+    if 0 <= value <= 31:
+        return None
+    reason = f"{value} is not a bit of a register of 32 bits"
+    return Mistake("number-too-large", reason=reason, hint="use 0 to 31")
 
 
 def _clock(value: str) -> Mistake | None:
@@ -120,6 +127,8 @@ class MemoryKeys(Keys):
     """Wait states of each further access of a line fill, or of a word that is wider. Default: those of the first."""
     write_waits: _Waits | None = None
     """Wait states of a write. Default: 0."""
+    hidden_waits: _Waits | None = None
+    """Wait states of a load, without a cache, that the core does not notice. Default: 0."""
     prefetch: bool | None = None
     """Whether it reads the next `width` bytes of code while the core executes. Default: false."""
     fetch_cache: str | None = None
@@ -175,6 +184,46 @@ class PartMemoryKeys(DeviceMemoryKeys):
     """Document with its section."""
 
 
+@dataclass(frozen=True)
+class SettingKeys(Keys):
+    """The bits of a register that have a setting: 0 is off."""
+
+    TITLE = "setting"
+
+    register: _Origin
+    """Address of the register: 0x40022000"""
+    bit: Annotated[int, Rule(_bit, {"minimum": 0, "maximum": 31})] = 0
+    """Number of the lowest bit. Default: 0."""
+    bits: _Positive = 1
+    """How many bits. Default: 1."""
+
+    def value(self, read: Callable[[int], int]) -> int:
+        """Return the setting; ``read`` returns the word at an address."""
+        return read(self.register) >> self.bit & (1 << self.bits) - 1
+
+
+@dataclass(frozen=True)
+class ControlKeys(Keys):
+    """The registers that have the settings of the first memory, which a running image may have changed."""
+
+    TITLE = "control"
+
+    source: str
+    """Document with its section."""
+    waits: SettingKeys | None = None
+    """Wait states."""
+    prefetch: SettingKeys | None = None
+    """Prefetch."""
+    fetch_cache: SettingKeys | None = None
+    """The cache for code."""
+    read_cache: SettingKeys | None = None
+    """The cache for data."""
+
+    def values(self, read: Callable[[int], int]) -> Mapping[str, int]:
+        """Return the settings that have bits, by field; ``read`` returns the word at an address."""
+        return {name: each.value(read) for name, each in vars(self).items() if isinstance(each, SettingKeys)}
+
+
 # TOML has long texts in one string; sources and assumptions are lists of such texts.
 def _paragraphs(value: object) -> list[str]:
     """Return the paragraphs of a text, which blank lines separate, one line each."""
@@ -206,3 +255,5 @@ class PartKeys(TimingKeys):
     """Settings of the part that are assumed, and values that no public document has."""
     memory: PartMemoryKeys | None = None
     """Regions for test firmware. Parts whose start from reset needs the vendor's configuration have none."""
+    control: ControlKeys | None = None
+    """The registers that have the settings of the first memory."""

@@ -76,7 +76,7 @@ class CoreTiming:
     bus: int = 4
     """Bytes that the core loads or stores at a time: only the first access of an instruction to them has waits."""
     error: int
-    """Stated error of modelled cycles in per cent: the largest that the evidence shows."""
+    """Stated error of modelled cycles in per cent: the bound of the evidence, `bounds` in benchmarks/silicon.py."""
     sources: Sequence[str]
     """Documents and measurements that the costs are taken from."""
 

@@ -22,11 +22,14 @@ class CalibratedTarget:
     device: str
     counter: str
     found: verify.Calibration
+    settings: str = ""
+    """The settings of the flash that the device's registers have; empty if they are unknown."""
 
     def snippet(self) -> str:
         """Return the keys for the project file as lines of YAML, with their origin and what they do not contain."""
         about = f"Measured on {self.device} ({CYCLE_COUNTERS[self.counter]}) at the clock that test firmware sets up."
         lines = [f"# {about}", f"# Each kernel is within {self.found.residual:.1f} % of the model."]
+        lines += [f"# Registers of the device: {self.settings}."] if self.settings else []
         lines += [f"# Not identifiable, as in the table: {name}." for name in self.found.unknown]
         lines += ["targets:", f"  {self.target}:", "    timing:", "      memories:"]
         for memory, keys in self.found.changed().items():
@@ -74,8 +77,10 @@ def calibrate_target(project: Project, targets: Sequence[str], progress: Progres
         with verify.connected(device) as connection:
             measured = verify.measured_kernels(connection, target.toolchain, folder / "device", counter, on_progress)
             name = connection.name
+            registers = verify.control_registers(connection.runner, target.mcu)
         # After the device is released: the emulator needs nothing of it.
         modelled = verify.modelled_kernels(board, target.toolchain, folder / "model", on_progress)
-        found = verify.solve(measured, modelled, target.mcu)
+        as_set = target.mcu.as_set(registers.__getitem__) if registers else target.mcu
+        found = verify.solve(measured, modelled, as_set)
     watch.finish(task, "calibrated")
-    return CalibratedTarget(target.name, target.mcu.name, name, counter, found)
+    return CalibratedTarget(target.name, target.mcu.name, name, counter, found, as_set.settings() if registers else "")

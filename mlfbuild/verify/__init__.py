@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from mlfbuild.verify.compare_report import (
         ComparedNetwork, RunComparison, TensorDifference, TensorPair, Traced, pair_ports, pair_traced,
     )
-    from mlfbuild.verify.cycles import CycleRuns, Spread, chosen_counter, measure_cycles
+    from mlfbuild.verify.cycles import CycleRuns, Spread, chosen_counter, control_registers, measure_cycles
     from mlfbuild.verify.device import Connection, connected, device_of, linker_script, shipped_subject, verify_shipped
     from mlfbuild.verify.device_bundle import BundledModel, DeviceBundle, bundled_image, pack_bundle, read_bundle
     from mlfbuild.verify.firmware_run import flash_image, run_firmware, run_image

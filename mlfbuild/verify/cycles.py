@@ -10,7 +10,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from mlfbuild.core import OnProgress, ProcessFailedError, UsageError, listed, no
 from mlfbuild.jobs.tree import Subject
 from mlfbuild.project import CYCLE_COUNTERS
 from mlfbuild.runners import HostRun, Runner, is_emulated, opener_in
-from mlfbuild.targets import Cpu
+from mlfbuild.targets import Cpu, Mcu
 from mlfbuild.verify.device import Connection
 from mlfbuild.verify.semihosting_io import case_size, exchange_names, flaws, interleaved, read_runs
 
@@ -88,6 +88,8 @@ class CycleRuns:
     """Operators, in the order of the hook's calls; empty if the module calls no hook."""
     overhead: int
     """Cycles of one call of the hook, which are subtracted from each operator."""
+    registers: Mapping[int, int] = field(default_factory=dict)
+    """The words at the addresses of the part's control registers after the runs; empty if they are unknown."""
 
     @property
     def exactness(self) -> str:
@@ -205,6 +207,27 @@ def _evaluated(found: Array, connection: Connection, counter: str, runs: int) ->
         connection.name, counter, emulated, runs, Spread.of(wholes),
         tuple(Spread.of([_less(int(each), hook) for each in column]) for column in operators.T), hook,
     )  # fmt: skip
+
+
+def control_registers(runner: Runner, mcu: Mcu | None) -> dict[int, int]:
+    """Return the words at the addresses of the control registers of ``mcu``.
+
+    Empty if the part names none, if QEMU emulates the device, which has no such flash, or if one cannot be read.
+    """
+    if mcu is None or mcu.control is None or is_emulated(runner):
+        return {}
+    found: dict[int, int] = {}
+
+    def word(address: int) -> int:
+        if address not in found:
+            found[address] = int.from_bytes(runner.read(address, 4), "little")
+        return found[address]
+
+    try:
+        mcu.as_set(word)
+    except ProcessFailedError:
+        return {}
+    return found
 
 
 def check_counted(runner: Runner, counter: str, ended: HostRun, place: str) -> None:

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 import silicon
+from counting import vendor_images
 from counting.firmware import BOARD_SUPPORT, COMPILER, MeasurementError
 from counting.images import Result, model_image
 from counting.report import PAGES
-from silicon import COMMITTED, LAYERS, MEAN, MOST, NETWORKS, POINTS, Point, Results
+from silicon import COMMITTED, LAYERS, MEAN, MOST, NETWORKS, POINTS, Bound, Point, Results
 
 from mlfbuild.targets import BOARDS, CPUS
-from mlfbuild.timing import modelled_error
+from mlfbuild.timing import CORE_TIMINGS, modelled_error
 
 KWS = NETWORKS[0]
 FIRMWARE = r"""
@@ -36,8 +37,7 @@ def test_every_point_is_committed_and_written_in_one_way(committed: Results, tmp
 
 
 def test_the_page_has_the_committed_figures(committed: Results) -> None:
-    (page,) = (page for page in PAGES if page.name == "performance.md")
-    text = page.read_text()
+    text = "".join(page.read_text() for page in PAGES)
     for name, block in silicon.blocks(committed).items():
         assert f"<!-- counts: {name} -->\n{block}<!-- end -->" in text
 
@@ -55,15 +55,48 @@ def with_error(committed: Results, point: Point, percent: float) -> Results:
 
 
 def test_exceeded_limits_are_reported(committed: Results) -> None:
-    limit, stated_for_part = silicon.exceeded(with_error(committed, KWS, MOST + 0.5))
+    limit, core, stated_for_part = silicon.exceeded(with_error(committed, KWS, MOST + 0.5))
     assert limit == f"{KWS.name}: the error is +15.5 %, limit {MOST:g} %"
+    assert core == "cortex-m4: the evidence says 16 %, stated: 15 %"
     assert stated_for_part == f"{KWS.name}: the error is +15.5 %, stated for the part: {modelled_error(KWS.mcu)} %"
     (mean, *_) = silicon.exceeded(with_error(committed, KWS, -100))
     assert mean.startswith("the mean error is ") and mean.endswith(f" %, limit {MEAN:g} %")
     stated = modelled_error(LAYERS[0].mcu)
-    assert list(silicon.exceeded(with_error(committed, LAYERS[0], -stated))) == []
-    (line,) = silicon.exceeded(with_error(committed, LAYERS[0], -stated - 1))
+    (core, line) = silicon.exceeded(with_error(committed, LAYERS[0], -stated - 1))
+    assert core.startswith("cortex-m55: the evidence says ")
     assert line.startswith(LAYERS[0].name) and f"stated for the part: {stated} %" in line
+
+
+def test_the_stated_errors_are_those_of_the_evidence(committed: Results) -> None:
+    found = silicon.bounds(committed)
+    assert {core: bound.error for core, bound in found.items()} == {
+        core: timing.error for core, timing in CORE_TIMINGS.items() if core != "cortex-m3"
+    }
+    # Errors of -1, 0 and 1 %: Student's 4.303 for two degrees of freedom, times sqrt(4 / 3), is 4.97.
+    u575 = [point for point in POINTS if point.part == "stm32u575"][:3]
+    three = {
+        point.name: Result(1, round(point.measured * (1 + percent / 100)), 0, 0, 0)
+        for point, percent in zip(u575, (-1, 0, 1), strict=True)
+    }
+    assert silicon.bounds(three) == {"cortex-m33": Bound(3, pytest.approx(1.0, abs=0.01), 5)}
+
+
+def test_marks_enclose_the_inference() -> None:
+    """The first stamp ends before the inference, the second one begins with its last block."""
+    seen = [
+        ("", 1),
+        ("start", 0),
+        ("start", 0),
+        ("", 2),
+        ("lap", 0),
+        ("", 3),
+        ("", 4),
+        ("lap", 0),
+        ("", 5),
+        ("done", 0),
+    ]
+    assert vendor_images.between(seen) == (3, 4)
+    assert vendor_images.between([each for each in seen if each[0] != "lap"]) == (2, 5)
 
 
 def test_data_are_in_the_named_memory() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from mlfbuild.core import InputFileError
 from mlfbuild.report.document.read import read_report, report_schema, runs_in
 from mlfbuild.report.document.report_files import saved_report
 from mlfbuild.report.html import page
+from mlfbuild.report.text.runs import run_text
 from mlfbuild.verify import Spread
 from support.errors import raises
 from support.report_sketch import chain, model, modelled
@@ -44,6 +46,7 @@ def test_measured_cycles_are_beside_modelled_ones_in_every_form(tmp_path: Path) 
         "on gdb localhost:3333: 32,123 cycles, median of 5\nmeasured (DWT); modelled for stm32l4r5 at 120 MHz, +-12 %"
         in words
     )
+    assert "registers of the device: flash: 3 wait states\n" in run_text(replace(run, settings="flash: 3 wait states"))
     rows = [line.split() for line in words.splitlines() if line.split()[:3] == ["31,000", "32,123", "39,000"]]
     assert [row[3:] for row in rows] == [
         [f"{made['images'][0]['models'][0]['networks'][0]['profile']['modelled']['cycles']:,}", "total"]

@@ -69,7 +69,7 @@ def test_the_first_memory_has_code_and_the_second_has_data(mcu: Mcu) -> None:
 @every_mcu
 def test_every_part_has_sources_and_states_what_is_assumed(mcu: Mcu) -> None:
     assert len(mcu.sources) >= 2, f"mlfbuild/targets/data/mcus_*.toml: name the documents in `sources` of {mcu.name}"
-    assert mcu.assumptions and mcu.error > 0
+    assert mcu.assumptions
     assert all(text.endswith(".") for text in (*mcu.sources, *mcu.assumptions))
 
 
@@ -114,3 +114,22 @@ def test_an_ideal_part_never_waits() -> None:
     part = ideal_mcu("cortex-m0plus")
     assert {memory.waits for memory in part.memories.values()} == {0}
     assert (part.cpu, part.caches) == ("cortex-m0plus", {})
+
+
+@pytest.mark.parametrize(
+    ("part", "words", "settings"),
+    [
+        ("stm32l4r5", {0x40022000: 0x705}, "flash: 5 wait states, prefetch on, cache for code and data"),
+        ("stm32l4r5", {0x40022000: 0x401}, "flash: 1 wait state, prefetch off, cache for data"),
+        ("stm32u575", {0x40022000: 0x004, 0x40030400: 0}, "flash: 4 wait states, prefetch off, no cache"),
+        ("nrf5340", {}, MCUS["nrf5340"].settings()),
+    ],
+)
+def test_a_part_has_the_settings_of_its_registers(part: str, words: dict[int, int], settings: str) -> None:
+    assert MCUS[part].as_set(words.__getitem__).settings() == settings
+
+
+def test_a_cache_of_the_core_that_is_off_serves_no_memory() -> None:
+    part = MCUS["stm32h7a3"].as_set({0x52002000: 7, 0xE000ED14: 1 << 17}.__getitem__)
+    assert part.memories["flash"].waits == 7
+    assert {(each.fetch_cache, each.read_cache) for each in part.memories.values()} == {("icache", ""), ("", "")}

@@ -18,8 +18,9 @@ int main(void)
             }
         } else if (strcmp(word, "memory") == 0) {
             struct memory m = {0};
-            if (scanf("%" SCNx64 " %" SCNx64 " %u %" SCNu64 " %" SCNu64 " %" SCNu64 " %d %d %d", &m.first, &m.last, &m.width,
-                      &m.waits, &m.burst, &m.write_waits, &m.prefetch, &m.fetch_cache, &m.read_cache) != 9 ||
+            if (scanf("%" SCNx64 " %" SCNx64 " %u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %d %d %d", &m.first,
+                      &m.last, &m.width, &m.waits, &m.burst, &m.write_waits, &m.hidden, &m.prefetch, &m.fetch_cache,
+                      &m.read_cache) != 10 ||
                 !add_memory(&m, (unsigned int)number_of_memories)) {
                 return 1;
             }

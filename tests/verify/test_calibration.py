@@ -52,7 +52,7 @@ def test_the_memories_that_a_measurement_was_made_of_are_found(
     assert found.mcu.memories == true.memories
     assert found.residual == 0
     assert not found.unknown
-    keys = {"waits": flash["waits"], "prefetch": flash.get("prefetch", False)}
+    keys = {"waits": flash["waits"], "prefetch": flash.get("prefetch", True)}
     off = {"fetch-cache": "", "read-cache": ""} if "fetch_cache" in flash else {}
     assert found.changed() == {"flash": {**keys, **off}, "sram": {"waits": ram.get("waits", 0)}}
 

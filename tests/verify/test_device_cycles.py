@@ -13,8 +13,8 @@ from mlfbuild.jobs.tree import Subject
 from mlfbuild.library import TensorInfo
 from mlfbuild.project import RunnerKeys
 from mlfbuild.runners import open_runner
-from mlfbuild.targets import CPUS, MemoryRegion
-from mlfbuild.verify import Connection, CycleRuns, Spread, chosen_counter, measure_cycles
+from mlfbuild.targets import CPUS, MCUS, MemoryRegion
+from mlfbuild.verify import Connection, CycleRuns, Spread, chosen_counter, control_registers, measure_cycles
 from mlfbuild.verify.device import Device
 from support.device_firmware import device_firmware, symbols
 from support.errors import raises
@@ -181,3 +181,18 @@ def test_counters_that_a_core_lacks_are_refused() -> None:
     for core, counter in (("cortex-m0plus", "dwt"), ("cortex-m4+nofp", "pmu"), ("cortex-a9", None)):
         with raises(UsageError, "counter-not-in-core", f"{place}.counter"):
             chosen_counter(CPUS[core], counter, place)
+
+
+def test_settings_of_the_flash_are_read_from_the_device(tool: Callable[..., str]) -> None:
+    tool("gdb-multiarch")
+    device = ScriptedDevice(lambda _: 0)
+    device.word(0xE000ED00, 0x410FD213)
+    device.word(0x40022000, 0x003)
+    device.word(0x40030400, 1)
+    keys = RunnerKeys(gdb=f"127.0.0.1:{device.port}", server="openocd", timeout=10 * 10**9)
+    mcu = MCUS["stm32u575"]
+    with device.serving(), open_runner(keys, "mlfbuild.yml: targets.desk.runner") as runner:
+        found = control_registers(runner, mcu)
+        assert control_registers(runner, None) == control_registers(runner, MCUS["nrf5340"]) == {}
+    assert found == {0x40022000: 0x003, 0x40030400: 1}
+    assert mcu.as_set(found.__getitem__).settings() == "flash: 3 wait states, prefetch off, cache for code and data"

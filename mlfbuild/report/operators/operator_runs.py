@@ -30,6 +30,8 @@ class ModelRun:
     """The calls of the profile, each with its operator of the network."""
     measured: CycleRuns | None = None
     """Cycles that the device of the target measured."""
+    settings: str = ""
+    """The settings of the flash that the device had then, and those of the part's description if they differ."""
 
     @property
     def inputs_text(self) -> str:

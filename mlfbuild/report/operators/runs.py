@@ -65,6 +65,7 @@ from mlfbuild.verify import (
     Spread,
     chosen_counter,
     connected,
+    control_registers,
     device_of,
     load_inputs,
     measure_cycles,
@@ -100,6 +101,7 @@ def measured_run(
         connection, image, subject, inputs, runs, counter, folder, SECONDS_A_CASE, clock=clock, on_progress=on_progress
     )
     found = _of_calls(run, found, module_network(module))
+    found = replace(found, registers=control_registers(connection.runner, target.mcu))
     record = {"key": _measurement_key(job, run.inputs), "measured": asdict(found)}
     write_atomic(folder / _RECORD, json.dumps(record).encode())
     return with_measured(run, found)
@@ -115,7 +117,8 @@ def last_measured(run: ModelRun, job: ProfileJob) -> ModelRun:
         measured = found["measured"]
         spreads = {"total": Spread(**measured["total"])}
         operators = tuple(Spread(**each) for each in measured["operators"])
-        return with_measured(run, CycleRuns(**{**measured, **spreads, "operators": operators}))
+        registers = {int(address): word for address, word in measured["registers"].items()}
+        return with_measured(run, CycleRuns(**{**measured, **spreads, "operators": operators, "registers": registers}))
     # A measurement that cannot be read is not shown; nothing else depends on it.
     except (OSError, ValueError, LookupError, TypeError, AttributeError, MlfError):
         return run
@@ -253,11 +256,28 @@ def model_runs(
     where = str(job.model.archive)
     library = open_archive(job.model.archive)
     for name in [called.name for module in library.modules for called in callable_modules(module)]:
-        run, inputs = _run(job, chosen_module(library, name, where), board, emulator, on_progress)
+        module = chosen_module(library, name, where)
+        run, inputs = _run(job, module, board, emulator, on_progress)
         if connection is None:
-            yield last_measured(run, job)
+            run = last_measured(run, job)
         else:
-            yield measured_run(run, job, inputs, connection, runs, on_progress)
+            run = measured_run(run, job, inputs, connection, runs, on_progress)
+        yield _as_set(run, job, module, board, emulator, on_progress)
+
+
+def _as_set(
+    run: ModelRun, job: ProfileJob, module: Module, board: Board, emulator: Path, on_progress: OnProgress
+) -> ModelRun:
+    """Return ``run`` with cycles that are modelled for the settings that the device had when it was measured."""
+    mcu, measured = job.target.mcu, run.measured
+    if mcu is None or measured is None or not measured.registers:
+        return run
+    found = mcu.as_set(measured.registers.__getitem__)
+    other = "" if found == mcu else f"; the description of {mcu.name} has {mcu.settings()}"
+    if found != mcu:
+        run, _ = _run(replace(job, target=replace(job.target, mcu=found)), module, board, emulator, on_progress)
+        run = with_measured(run, measured)
+    return replace(run, settings=f"{found.settings()}{other}")
 
 
 def _run(

@@ -183,6 +183,8 @@ def _measured_text(run: ModelRun, found: CycleRuns, module: str, *, verbose: boo
         for spread, cycles, label in rows
     ]  # fmt: skip
     columns = ("min", "median", "max", *(["modelled"] if part else []))
+    if run.settings:
+        summary += f"\nregisters of the device: {run.settings}"
     return f"{head}\n{summary}\n{_written(run, columns, cells, verbose=verbose)}"
 
 

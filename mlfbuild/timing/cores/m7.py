@@ -304,7 +304,7 @@ CORTEX_M7 = CoreTiming(
     costs=_costs,
     unaligned=Fraction(3),
     bus=8,
-    error=15,
+    error=12,
     sources=(
         "measurements with an STM32H743, https://github.com/jnk0le/random, pipeline cycle test, doc/cortex_m7.md",
         "scheduling model by Arm's engineers, llvm/lib/Target/ARM/ARMScheduleM7.td",

@@ -172,7 +172,7 @@ CORTEX_M3 = three_stage_core(
     "cortex-m3",
     lambda instruction, _before: _CYCLES_M3.get(instruction.mnemonic, 1),
     updates_overlap=False,
-    error=10,
+    error=20,
     sources=("Cortex-M3 Technical Reference Manual (DDI 0337I), table 3-1, Load/store timings",),
 )
 
@@ -218,7 +218,7 @@ CORTEX_M4 = three_stage_core(
     "cortex-m4",
     _arithmetic_m4,
     updates_overlap=True,
-    error=7,
+    error=15,
     sources=(
         "Cortex-M4 Technical Reference Manual (DDI 0439B), tables 3-1 and 7-1, Load/store timings",
         "branches: measurements with an STM32L4, https://compendium.i-0.nl, Branch timing",

@@ -17,7 +17,7 @@
  *
  *   core SCALE SPLIT_TARGET UNALIGNED OTHER_MEMORY BUS           SCALE units are one cycle; see `CoreTiming` in Python
  *   cache SIZE LINE SECTOR WAYS POLICY HIT MISS WRITE_BACK
- *   memory FIRST LAST WIDTH WAITS BURST WRITE_WAITS PREFETCH FETCH_CACHE READ_CACHE NUMBER
+ *   memory FIRST LAST WIDTH WAITS BURST WRITE_WAITS HIDDEN PREFETCH FETCH_CACHE READ_CACHE NUMBER
  *   code ADDRESS SIZE UNITS TAKEN KIND OVERLAPS                  an instruction; in order of address
  *
  * Memories of several ranges with the same number are one. Numbers are decimal, addresses hexadecimal. The units of a
@@ -425,8 +425,9 @@ static bool read_memory(FILE *file)
 {
     struct memory m = {0};
     unsigned int port;
-    return fscanf(file, "%" SCNx64 " %" SCNx64 " %u %" SCNu64 " %" SCNu64 " %" SCNu64 " %d %d %d %u", &m.first, &m.last,
-                  &m.width, &m.waits, &m.burst, &m.write_waits, &m.prefetch, &m.fetch_cache, &m.read_cache, &port) == 10 &&
+    return fscanf(file, "%" SCNx64 " %" SCNx64 " %u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %d %d %d %u", &m.first,
+                  &m.last, &m.width, &m.waits, &m.burst, &m.write_waits, &m.hidden, &m.prefetch, &m.fetch_cache,
+                  &m.read_cache, &port) == 11 &&
            add_memory(&m, port);
 }
 

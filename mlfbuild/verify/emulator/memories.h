@@ -52,6 +52,7 @@ struct memory {
     struct port *port;
     uint32_t width, code_width; /* bytes of a read, and of a fetch, which is at least a word */
     uint64_t waits, burst, write_waits;
+    uint64_t hidden; /* units of waiting for a load that the core does not notice */
     int prefetch, fetch_cache, read_cache;
     bool timed;           /* whether an access may wait */
     uint32_t granule;     /* bytes of code that are fetched together */
@@ -244,7 +245,7 @@ static uint64_t transfer(struct memory *memory, uint64_t address, uint64_t bytes
 {
     struct cache *const cache = memory->read_cache == NO_CACHE ? NULL : &caches[memory->read_cache];
     if (cache == NULL || (store && !cache->write_back)) {
-        return store ? memory->write_waits : wait_until(read_all(memory, bytes, now), now);
+        return store ? memory->write_waits : wait_until(read_all(memory, bytes, now), now + memory->hidden);
     }
     struct line *line = used_line(cache, address);
     const bool found = line != NULL;
