@@ -1,4 +1,4 @@
-"""MUL by gates and of one shape, and int16 ADD of one shape, against TensorFlow Lite Micro."""
+"""MUL by gates and of one shape, int16 ADD, and QUANTIZE of int8 to int8, against TensorFlow Lite Micro."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -66,6 +66,17 @@ def test_c_equals_tensorflow_lite_micro(scaled: bool) -> None:
     ran = run_many_on_host([(library, library.modules[0], inputs) for library, inputs, _ in jobs])
     for got, (_, _, wanted) in zip(ran, jobs, strict=True):
         np.testing.assert_array_equal(got[0], wanted[0])
+
+
+def test_another_scale_for_many_int8_elements_is_a_table() -> None:
+    for values, table in ((COLUMN, True), (STORED, True), (STORED[:255], False)):
+        network = Network()
+        source = network.input(values.shape, 0.05, -3)
+        content = network.build(outputs=[network.unary("QUANTIZE", source, scale=0.03, zero_point=7)])
+        library = compile_bytes(content)
+        assert ("mlf_lookup_int8(" in generated(library)) == table
+        ((got,),) = run_many_on_host([(library, library.modules[0], (values,))])
+        np.testing.assert_array_equal(got, tflite_micro_run(content, (values,))[0])
 
 
 def test_on_a_board(tmp_path: Path, tool: Callable[[str], str]) -> None:
