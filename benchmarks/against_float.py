@@ -5,7 +5,7 @@
     python benchmarks/against_float.py --keep DIR            leave the networks below DIR, for cycles.py --model
 
 `counting/float_twins.py` writes the float networks with random weights, and `mlfbuild quantize` quantises them, so that
-the extra `onnx-quantize` must be installed. Figures are modelled (docs/latency.md), not measured; they repeat exactly.
+the extra `quantize-onnx` must be installed. Figures are modelled (docs/latency.md), not measured; they repeat exactly.
 """
 
 from __future__ import annotations

@@ -31,7 +31,8 @@ Why in this order:
    float32 weights that are stored as int8, weights are results of a DEQUANTIZE.
 2. ``remove_identities`` is before the passes that look at the reader of a tensor: an operator without effect between a
    convolution and its RELU would hide one from the other.
-3. ``remove_dead_nodes`` is last, because ``fuse_padding`` leaves the PAD in the graph without a reader.
+3. ``sink_reshapes`` is before ``remove_identities``, because it leaves RESHAPE nodes that keep the shape.
+4. ``remove_dead_nodes`` is last, because ``fuse_padding`` leaves the PAD in the graph without a reader.
 
 The others may change places. Each pass runs once; a second round could only find operators whose other reader was dead.
 
