@@ -69,7 +69,7 @@ def write_case_data(subject: Subject, vectors: Path, folder: Path) -> None:
     first = "in0" if "in0" in arrays else next(name for name in arrays if name.startswith("in_"))
     inputs, expected = (arrays[key].reshape(len(arrays[key]), -1)[:CHECKED] for key in (first, "out0"))
     floating = expected.dtype == np.float32
-    tolerance = f"{1e-5 * np.abs(expected).max():.9g}f" if floating else 0
+    tolerance = f"{1e-5 * np.abs(expected).max():.9e}f" if floating else 0
     lines = [
         f'#define MODEL_HEADER "tvmgen_{subject.name}.h"',
         f"#define MODEL_INPUTS tvmgen_{subject.name}_inputs",

@@ -39,6 +39,7 @@ HEADERS = {
     "FULLY_CONNECTED in fours": ("dot_1x4_dsp.h",),
     "DEPTHWISE_CONV_2D": ("depthwise_conv2d_dsp.h",),
     "DEPTHWISE_CONV_2D in place": ("depthwise_conv2d_dsp.h",),
+    "DEPTHWISE_CONV_2D large": ("depthwise_large_dsp.h",),
     "DEPTHWISE_CONV_2D by rows": ("depthwise_conv2d_dsp.h",),
     "DEPTHWISE_CONV_2D 1x1": ("depthwise_scale_dsp.h",),
     "POOL_2D": ("pool2d_dsp.h",),

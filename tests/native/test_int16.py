@@ -18,7 +18,7 @@ from mlfbuild.native.passes import fusion
 from support.board_cases import wrong_networks
 from support.drawing import Case
 from support.host_c import run_many_on_host
-from support.int16_networks import KINDS, network
+from support.int16_networks import KINDS, Int16Layers, network
 from support.native import compile_bytes, generated
 from support.oracle import assert_equal, tflite_micro_run
 from support.refusals import assert_tflite_refused
@@ -43,6 +43,20 @@ def check_on_host(cases: Sequence[Case], cpu: str, memory: str = "balanced") -> 
     for at, (case, got) in enumerate(zip(cases, run_many_on_host(jobs), strict=True)):
         for value, expected in zip(got, tflite_micro_run(case.model, case.inputs), strict=True):
             assert_equal(value, expected, f"{cpu} {at}")
+
+
+def test_filters_are_copied_to_free_memory() -> None:
+    cases = []
+    for channels, (height, width) in ((8, (3, 3)), (64, (3, 3)), (16, (1, 1))):  # all filters, some of them, 1x1
+        layers = Int16Layers(channels)
+        image = layers.pointwise(layers.input(1, 8, 8, 4), 80)  # the peak
+        image = layers.pointwise(layers.depthwise(layers.pointwise(image, 8), (3, 3), padding="SAME"), 16)
+        cases.append(layers.case(layers.conv2d(image, channels, (height, width))))
+    for cpu, copied in (("cortex-m4", True), ("cortex-m7", False)):
+        texts = [generated(compile_bytes(case.model, "net", cpu)) for case in cases]
+        assert all((".copied = " in text) == copied for text in texts)
+        assert all(bool(re.search(r"output, \d{3,}, scratch\)", text)) == copied for text in texts)
+        check_on_host(cases, cpu)
 
 
 @pytest.mark.parametrize("kind", KINDS)

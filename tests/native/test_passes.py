@@ -24,6 +24,7 @@ from mlfbuild.native.passes.fuse_padding import fuse_padding
 from mlfbuild.native.passes.pipeline import PASSES
 from mlfbuild.native.passes.remove_dead_nodes import remove_dead_nodes
 from mlfbuild.native.passes.remove_identities import remove_identities
+from mlfbuild.native.passes.sink_reshapes import sink_reshapes
 from mlfbuild.native.passes.widen_depthwise import widen_depthwise
 from support.sketch import RANDOM, Sketch
 
@@ -222,6 +223,31 @@ def test_int8_relu_is_fused_if_both_tensors_have_the_same_scale() -> None:
         before = s.graph(["x"], ["y"])
         assert operators(fuse_activation(before)) == wanted
         assert_same_values(before, fuse_activation(before))
+
+
+def test_operators_between_convolutions_of_one_row_compute_in_their_shape() -> None:
+    s = Sketch()
+    image, line = (1, 1, 6, 2), (1, 6, 2)
+    s.node(Conv2D(), s.tensor("x", *image), s.weights("w", 2, 1, 1, 2), s.tensor("c", *image))
+    s.node(Reshape(), "c", s.tensor("c3", *line))
+    s.node(Relu(), "c3", s.tensor("r", *line))
+    s.node(Add(), "r", "c3", s.tensor("a", *line))
+    s.node(Reshape(), "a", s.tensor("a4", *image))
+    s.node(Conv2D(), "a4", s.weights("v", 2, 1, 1, 2), s.tensor("y", *image))
+    s.node(Reshape(), "y", s.tensor("z", *line))
+    before = s.graph(["x"], ["z", "r"])
+    after = remove_identities(sink_reshapes(before))
+    assert operators(after) == ["CONV_2D", "RELU", "RESHAPE", "ADD", "CONV_2D", "RESHAPE"]
+    assert_same_values(before, after)
+
+
+def test_operators_with_an_operand_of_another_shape_keep_theirs() -> None:
+    s = Sketch()
+    s.node(Conv2D(), s.tensor("x", 1, 1, 6, 2), s.weights("w", 2, 1, 1, 2), s.tensor("c", 1, 1, 6, 2))
+    s.node(Reshape(), "c", s.tensor("c3", 1, 6, 2))
+    s.node(Add(), "c3", s.tensor("b", 1, 6, 2), s.tensor("a", 1, 6, 2))
+    before = s.graph(["x", "b"], ["a"])
+    assert operators(sink_reshapes(before)) == ["CONV_2D", "RESHAPE", "ADD"]
 
 
 def depthwise(channels: int, multiplier: int, scales: int = 1) -> Graph:

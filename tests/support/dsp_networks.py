@@ -191,6 +191,20 @@ def depthwise_in_place(seed: int, *, extreme: bool = False) -> Case:
     return layers.case(layers.pointwise(image, 4))
 
 
+def depthwise_large(seed: int, *, extreme: bool = False) -> Case:
+    """Return two depthwise convolutions with larger filters, of which the second may compute in place."""
+    layers = Layers(seed, extreme=extreme)
+    shape = layers.pick((5, 5), (5, 5), (7, 7), (4, 4), (1, 5), (6, 1), (3, 7), (9, 3))
+    image = layers.input(layers.size(1, 2), *layers.pick((11, 12), (9, 40), (30, 9), (10, 10)), 4)
+    image = layers.pointwise(image, layers.pick(4, 8, 9))
+    channels = layers.network.tensors[image].shape[3]
+    for stride in (layers.pick((1, 1), (2, 2), (1, 2), (2, 1), (3, 1)), (1, 1)):
+        affine = layers.affine(image, shape[0] * shape[1], channels)
+        window = {"stride": stride, "padding": "SAME" if stride == (1, 1) else layers.pick("SAME", "VALID")}
+        image = layers.network.depthwise_conv2d(image, layers.weights(1, *shape, channels), **affine, **window)
+    return layers.case(layers.pointwise(image, 4))
+
+
 def depthwise_by_rows(seed: int, *, extreme: bool = False) -> Case:
     """Return a depthwise convolution at a network's peak whose output is smaller than its input."""
     layers = Layers(seed, extreme=extreme)
@@ -230,6 +244,7 @@ KINDS: dict[str, Callable[..., Case]] = {
     "CONV_2D long": conv2d_long, "CONV_2D gathered": conv2d_gathered, "CONV_2D 1x1": pointwise,
     "FULLY_CONNECTED": fully_connected, "FULLY_CONNECTED in fours": fully_connected_in_fours,
     "DEPTHWISE_CONV_2D": depthwise, "DEPTHWISE_CONV_2D in place": depthwise_in_place,
-    "DEPTHWISE_CONV_2D by rows": depthwise_by_rows, "DEPTHWISE_CONV_2D 1x1": depthwise_scale,
+    "DEPTHWISE_CONV_2D large": depthwise_large, "DEPTHWISE_CONV_2D by rows": depthwise_by_rows,
+    "DEPTHWISE_CONV_2D 1x1": depthwise_scale,
     "POOL_2D": partial(pool, channels=4),
 }  # fmt: skip

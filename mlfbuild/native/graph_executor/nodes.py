@@ -158,7 +158,7 @@ class _Making:
         for parameter in call.parameters:
             value = parameter.argument
             if isinstance(value, ScratchBuffer):
-                yield _at("scratch", scratch, parameter.c_type)
+                yield _at("scratch", scratch, parameter.c_type) if value.size else "NULL"
                 scratch += value.size
             elif isinstance(value, Constant) and value.numbers is None:
                 yield f"&{self._constant(replace(value, name=f'{name}_{value.name}'), value)}"

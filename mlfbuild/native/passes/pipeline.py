@@ -1,7 +1,7 @@
 """Run all passes in their order.
 
-    fold_constants -> remove_identities -> shift_states -> fold_weight_offsets -> fuse_padding -> widen_depthwise
-    -> fold_scales -> fuse_activation -> integer_trees -> remove_dead_nodes
+    fold_constants -> sink_reshapes -> remove_identities -> shift_states -> fold_weight_offsets -> fuse_padding
+    -> widen_depthwise -> fold_scales -> fuse_activation -> integer_trees -> remove_dead_nodes
 
 A pass is a function from a graph to a graph. A ``Graph`` checks itself when it is made, so a pass that breaks a rule of
 an operator fails at once, and not in the C. Inputs, outputs and states keep their names and their order.
@@ -10,6 +10,7 @@ What makes each pass exact:
 
 - ``fold_constants`` computes nodes with the numpy reference, which equals TensorFlow Lite Micro bit for bit in
   integers. In float32 the reference computes in double, so that a value may differ from the kernel's by rounding.
+- ``sink_reshapes`` computes the same elements in another shape.
 - ``remove_identities``, ``shift_states`` and ``fuse_padding`` only save copies. A PAD is fused only if it pads with the
   stored value of 0, because convolutions do that.
 - ``fold_weight_offsets`` subtracts the zero point from weights that stay within int8: the sums have the same integers.
@@ -31,7 +32,8 @@ Why in this order:
    float32 weights that are stored as int8, weights are results of a DEQUANTIZE.
 2. ``remove_identities`` is before the passes that look at the reader of a tensor: an operator without effect between a
    convolution and its RELU would hide one from the other.
-3. ``remove_dead_nodes`` is last, because ``fuse_padding`` leaves the PAD in the graph without a reader, and
+3. ``sink_reshapes`` is before ``remove_identities``, because it leaves RESHAPE nodes that keep the shape.
+4. ``remove_dead_nodes`` is last, because ``fuse_padding`` leaves the PAD in the graph without a reader, and
    ``integer_trees`` the nodes that made floats of the features.
 
 The others may change places. Each pass runs once; a second round could only find operators whose other reader was dead.
@@ -65,10 +67,12 @@ from mlfbuild.native.passes.integer_trees import integer_trees
 from mlfbuild.native.passes.remove_dead_nodes import remove_dead_nodes
 from mlfbuild.native.passes.remove_identities import remove_identities
 from mlfbuild.native.passes.shift_states import shift_states
+from mlfbuild.native.passes.sink_reshapes import sink_reshapes
 from mlfbuild.native.passes.widen_depthwise import widen_depthwise
 
 PASSES = (
     fold_constants,
+    sink_reshapes,
     remove_identities,
     shift_states,
     fold_weight_offsets,

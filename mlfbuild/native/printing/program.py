@@ -218,7 +218,8 @@ class _Linking:
                 cast = f"({parameter.c_type})" if value.is_packed else ""
                 arguments.append(f"{cast}{name}" if value.length is not None else f"&{name}")
             elif isinstance(value, ScratchBuffer):
-                arguments.append(_pointer(parameter.c_type, f"&arena[{scratch}]"))
+                # Memory that a kernel would use if it were free may not exist, and there may be no arena.
+                arguments.append(_pointer(parameter.c_type, f"&arena[{scratch}]") if value.size else "NULL")
                 # Several buffers of a call follow each other; kernels ask for multiples of their own alignment.
                 scratch += value.size
             else:

@@ -10,7 +10,7 @@
  *
  * Copying takes four instructions for a word, once for all output channels, against 0.85 for each product of three
  * pixels, or 1.47 of one. As inputs have 16 bits in memory, rows of a matrix can also be multiplied in place, one by
- * one.
+ * one. The filters of the first pairs of output channels may be copied behind the pixels, so that flash is read once.
  */
 #ifndef MLF_CONV2D_INT16_DSP_H_
 #define MLF_CONV2D_INT16_DSP_H_
@@ -29,6 +29,7 @@ struct mlf_matmul_int16_dsp {
     int32_t outputs;
     int32_t minimum; /* of a fused activation; INT16_MIN and INT16_MAX without one */
     int32_t maximum;
+    int32_t copied; /* pairs of output channels whose filter is copied to RAM */
 };
 
 MLF_KERNEL void mlf_activate_int16_dsp(const struct mlf_matmul_int16_dsp *matmul, int16_t *output)
@@ -48,12 +49,36 @@ MLF_KERNEL const int32_t *mlf_dot_pairs_int16_dsp(const struct mlf_matmul_int16_
                                 : mlf_dot_1x2_int16_dsp(rows, filter, output, dot);
 }
 
-/* All output channels of one or three pixels. */
-MLF_KERNEL void mlf_dot_channels_int16_dsp(const struct mlf_matmul_int16_dsp *matmul, int32_t pixels,
-                                           const int16_t *rows, const int32_t *filter, int16_t *output)
+MLF_KERNEL int32_t mlf_copied_words_int16_dsp(const struct mlf_matmul_int16_dsp *matmul)
 {
-    struct mlf_dot_int16_dsp dot = {(matmul->inputs + 3) / 4, matmul->outputs / 2, 2 * matmul->outputs};
-    filter = mlf_dot_pairs_int16_dsp(matmul, pixels, rows, filter, output, &dot);
+    return matmul->copied * (4 + 2 * ((matmul->inputs + 3) / 4));
+}
+
+/* Copy the filters of the first pairs behind three pixels in `scratch`; return their address there. */
+MLF_KERNEL const int32_t *mlf_copy_pairs_int16_dsp(const struct mlf_matmul_int16_dsp *matmul, const int32_t *filter,
+                                                   int16_t *scratch)
+{
+    int32_t *const copy = (int32_t *)(void *)(scratch + (matmul->inputs + 3) / 4 * 12);
+    if (matmul->copied > 0) {
+        memcpy(copy, filter, 4 * (size_t)mlf_copied_words_int16_dsp(matmul));
+    }
+    return copy;
+}
+
+/* All output channels of one or three pixels; `copy` has the copied filters. */
+MLF_KERNEL void mlf_dot_channels_int16_dsp(const struct mlf_matmul_int16_dsp *matmul, int32_t pixels,
+                                           const int16_t *rows, const int32_t *filter, const int32_t *copy,
+                                           int16_t *output)
+{
+    struct mlf_dot_int16_dsp dot = {(matmul->inputs + 3) / 4, matmul->copied, 2 * matmul->outputs};
+    if (matmul->copied > 0) {
+        (void)mlf_dot_pairs_int16_dsp(matmul, pixels, rows, copy, output, &dot);
+        filter += mlf_copied_words_int16_dsp(matmul);
+    }
+    dot.pairs = matmul->outputs / 2 - matmul->copied;
+    if (dot.pairs > 0) {
+        filter = mlf_dot_pairs_int16_dsp(matmul, pixels, rows, filter, output + 2 * matmul->copied, &dot);
+    }
     if (matmul->outputs % 2 != 0) {
         dot.pairs = 1;
         (void)mlf_dot_pairs_int16_dsp(matmul, pixels, rows, filter, output + matmul->outputs - 2, &dot);
@@ -103,14 +128,15 @@ MLF_KERNEL void mlf_matvec_int16_dsp(const struct mlf_matmul_int16_dsp *matmul, 
                                      const int32_t *filter, int16_t *output)
 {
     for (int32_t row = 0; row < matmul->rows; row++) {
-        mlf_dot_channels_int16_dsp(matmul, 1, input + row * matmul->inputs, filter, output + row * matmul->outputs);
+        mlf_dot_channels_int16_dsp(matmul, 1, input + row * matmul->inputs, filter, filter,
+                                   output + row * matmul->outputs);
     }
     mlf_activate_int16_dsp(matmul, output);
 }
 
 /*
  * FULLY_CONNECTED and CONV_2D of 1x1 with stride 1: rows of inputs times the filter. `scratch` holds three rows, padded
- * to four inputs. The output may begin at the address of the input: a block is copied before it is written, and if the
+ * to four inputs, then copied filters. The output may begin at the address of the input: a block is copied before it is written, and if the
  * output is larger, blocks are computed from the end to the start.
  */
 MLF_KERNEL void mlf_matmul_int16_dsp(const struct mlf_matmul_int16_dsp *matmul, const int16_t *input,
@@ -118,6 +144,7 @@ MLF_KERNEL void mlf_matmul_int16_dsp(const struct mlf_matmul_int16_dsp *matmul, 
 {
     const int32_t depth = matmul->inputs;
     const int32_t backward = matmul->outputs > depth;
+    const int32_t *const copy = mlf_copy_pairs_int16_dsp(matmul, filter, scratch);
     int32_t count;
     for (int32_t done = 0; done < matmul->rows; done += count) {
         count = matmul->rows - done >= 3 ? 3 : 1;
@@ -125,7 +152,7 @@ MLF_KERNEL void mlf_matmul_int16_dsp(const struct mlf_matmul_int16_dsp *matmul, 
         for (int32_t p = 0; p < count; p++) {
             mlf_place_int16_dsp(scratch + 2 * p, count, 0, input + (row + p) * depth, depth);
         }
-        mlf_dot_channels_int16_dsp(matmul, count, scratch, filter, output + row * matmul->outputs);
+        mlf_dot_channels_int16_dsp(matmul, count, scratch, filter, copy, output + row * matmul->outputs);
     }
     mlf_activate_int16_dsp(matmul, output);
 }
@@ -166,13 +193,14 @@ MLF_KERNEL void mlf_place_window_int16_dsp(const struct mlf_window *window, cons
 
 /*
  * CONV_2D with any window; `matmul` has a row for each pixel of the output and the inputs of a window. `scratch` holds
- * the windows of a block. The last block of three may overlap the one before.
+ * the windows of a block, then copied filters. The last block of three may overlap the one before.
  */
 MLF_KERNEL void mlf_conv2d_int16_dsp(const struct mlf_window *window, const struct mlf_matmul_int16_dsp *matmul,
                                      const int16_t *input, const int32_t *filter, int16_t *output, int16_t *scratch)
 {
     const int32_t size = window->input.height * window->input.width * window->input_channels;
     const int32_t count = matmul->rows >= 3 ? 3 : 1;
+    const int32_t *const copy = mlf_copy_pairs_int16_dsp(matmul, filter, scratch);
     for (int32_t done = 0; done < matmul->rows; done += count) {
         const int32_t first = done + count > matmul->rows ? matmul->rows - count : done;
         for (int32_t p = 0; p < count; p++) {
@@ -181,7 +209,7 @@ MLF_KERNEL void mlf_conv2d_int16_dsp(const struct mlf_window *window, const stru
             mlf_place_window_int16_dsp(window, input + batch * size, line - batch * window->output.height,
                                        first + p - line * window->output.width, scratch + 2 * p, count);
         }
-        mlf_dot_channels_int16_dsp(matmul, count, scratch, filter, output + first * matmul->outputs);
+        mlf_dot_channels_int16_dsp(matmul, count, scratch, filter, copy, output + first * matmul->outputs);
     }
     mlf_activate_int16_dsp(matmul, output);
 }

@@ -13,6 +13,7 @@
 #define MLF_DEPTHWISE_CONV2D_INT16_DSP_H_
 
 #include <stdint.h>
+#include <string.h>
 
 #include "compiler.h"
 #include "dot_3x2_int16_dsp.h"
@@ -128,15 +129,22 @@ MLF_KERNEL void mlf_find_taps_int16_dsp(const struct mlf_window *window, const s
     }
 }
 
-/* `padding` is one pixel of zeros; it is not used for a window without padding. */
+/*
+ * `padding` is one pixel of zeros; it is not used for a window without padding. `copied` bytes of the filter, all or none,
+ * are copied to `scratch`, so that flash is read once.
+ */
 MLF_KERNEL void mlf_depthwise_conv2d_int16_dsp(const struct mlf_window *window, struct mlf_int16_range range,
                                                const int16_t *input, const int32_t *filter, const int16_t *padding,
-                                               int16_t *output)
+                                               int16_t *output, int32_t copied, int32_t *scratch)
 {
     int16_t *const start = output;
     struct mlf_taps_int16_dsp pixel;
     pixel.count = window->filter.height * window->filter.width;
     pixel.channels = window->input_channels;
+    if (copied > 0) {
+        memcpy(scratch, filter, (size_t)copied);
+        filter = scratch;
+    }
     for (int32_t batch = 0; batch < window->batches; batch++) {
         for (int32_t y = 0; y < window->output.height; y++) {
             const struct mlf_taps rows = mlf_rows(window, y);

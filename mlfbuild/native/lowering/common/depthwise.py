@@ -23,20 +23,25 @@ _LEAST = 4
 
 def is_small(layer: Weighted[DepthwiseConv2D]) -> bool:
     """Return whether the filter has four to nine weights for each channel and is not dilated."""
+    return is_dense(layer) and max(layer.window.filter) <= TAPS
+
+
+def is_dense(layer: Weighted[DepthwiseConv2D]) -> bool:
+    """Return whether the filter has at least four weights for each channel and is not dilated."""
     window = layer.window
     # A dilation along a dimension of one tap has no effect.
     spread = any(step > 1 and size > 1 for step, size in zip(window.dilation, window.filter, strict=True))
-    small = max(window.filter) <= TAPS and math.prod(window.filter) >= _LEAST
-    return small and not spread and layer.operator.depth_multiplier == 1
+    return math.prod(window.filter) >= _LEAST and not spread and layer.operator.depth_multiplier == 1
 
 
-def padded_filters(weights: Array, along: int) -> Array:
-    """Return the nine weights of each channel, line by line; lines run along the dimension ``along``, 1 or 2.
+def padded_filters(weights: Array, along: int, shape: tuple[int, int] = (TAPS, TAPS)) -> Array:
+    """Return the weights of each channel, line by line; lines run along the dimension ``along``, 1 or 2.
 
-    ``weights`` are int8 [1, rows, columns, channels], and the result is int8 [channels, 9] with zeros for missing taps.
+    ``weights`` are int8 [1, rows, columns, channels], and the result is int8 [channels, weights] with zeros for those
+    that are missing in a filter of ``shape``, lines and taps of a line.
     """
     taps = weights[0].transpose((2, 0, 1) if along == 2 else (2, 1, 0))
-    padded = np.pad(taps, ((0, 0), *((0, TAPS - size) for size in taps.shape[1:])))
+    padded = np.pad(taps, ((0, 0), *((0, size - own) for size, own in zip(shape, taps.shape[1:], strict=True))))
     return padded.reshape(len(padded), -1)
 
 

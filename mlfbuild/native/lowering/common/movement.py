@@ -71,6 +71,9 @@ def _copy(name: str, dtype: DType, move: Move, places: Sequence[_Place]) -> Iter
     if not outer:
         yield f"memcpy({goal}, {origin}, {run * source.itemsize});"
         return
+    if run == 1:
+        # No element is read after it was written, so that the order is free.
+        outer.sort(key=itemgetter(0))
     padded = [(1, 0, 0)] * (_DIMENSIONS - len(outer)) + outer
     yield from struct_lines(
         "mlf_copy",

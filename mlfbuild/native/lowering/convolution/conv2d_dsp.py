@@ -35,8 +35,8 @@ _Pack = Callable[[DspChannels], Array | None]
 # A part of a filter gains in proportion to its size, and the copy costs code.
 _COPIED = 512
 """The least bytes of a filter that are worth copying to RAM if the others remain in flash."""
-# Cores without wait states lose less than 0.5 % from here on.
-READ_AGAIN = 16 * PIXELS
+# Cores without wait states lose less than 1 % from here on.
+READ_AGAIN = 16
 """From this number of pixels on, copying takes much less time than the wait states that it avoids."""
 
 # The code that gathers and the code that multiplies may not fit into a small instruction cache together (1 KiB on an

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall, struc
 from mlfbuild.native.lowering.common.layer import Weighted
 from mlfbuild.native.lowering.common.parameters import packed_filter, reads, scratch, writes
 from mlfbuild.native.lowering.common.window import window_lines
+from mlfbuild.native.lowering.convolution.conv2d_dsp import READ_AGAIN, copied_field, with_copy
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -94,27 +96,35 @@ def lower_int16_dsp(layer: Weighted[Conv2D | FullyConnected]) -> KernelCall | st
     if packed is None:
         return NOT_EXACT
     filter_ = Constant.packed(packed, "dot_3x2_int16_dsp.h")
+    groups = -(-layer.inputs // _GROUP)
     # A row is filled up to whole groups.
-    size = (PIXELS if layer.rows >= PIXELS else 1) * -(-layer.inputs // _GROUP) * _GROUP * INT16
-    body = (*matmul_lines(layer), "mlf_matmul_int16_dsp(&matmul, input, filter, output, scratch);")
-    if not layer.is_pointwise:
-        body = (
+    size = (PIXELS if layer.rows >= PIXELS else 1) * groups * _GROUP * INT16
+
+    def body(copied: int) -> tuple[str, ...]:
+        if layer.is_pointwise:
+            return (*matmul_lines(layer, copied), "mlf_matmul_int16_dsp(&matmul, input, filter, output, scratch);")
+        return (
             *window_lines(layer.node, layer.window, *layer.images),
-            *matmul_lines(layer),
+            *matmul_lines(layer, copied),
             "mlf_conv2d_int16_dsp(&window, &matmul, input, filter, output, scratch);",
         )
-    elif layer.rows < PIXELS and layer.inputs % _GROUP == 0:
-        size, body = 0, (*matmul_lines(layer), "mlf_matvec_int16_dsp(&matmul, input, filter, output);")
+
+    lines, grown = body(0), None
+    if layer.is_pointwise and layer.rows < PIXELS and layer.inputs % _GROUP == 0:
+        size, lines = 0, (*matmul_lines(layer), "mlf_matvec_int16_dsp(&matmul, input, filter, output);")
+    elif layer.rows >= READ_AGAIN and layer.output.shape[-1] % 2 == 0:
+        grown = partial(with_copy, size, 4 * (4 + 2 * groups), layer.output.shape[-1] // 2, body)
     return KernelCall(layer.word, "conv2d_int16_dsp.h", (
         reads("input", layer.source),
         packed_filter(filter_),
         writes("output", layer.output),
         *([scratch("int16_t", size)] if size else []),
-    ), body, (0,) if layer.is_pointwise and size else ())  # fmt: skip
+    ), lines, (0,) if layer.is_pointwise and size else (), grown=grown)  # fmt: skip
 
 
-def matmul_lines(layer: Weighted[Conv2D | FullyConnected]) -> Sequence[str]:
-    """Return the local ``matmul`` of rows times a filter."""
+def matmul_lines(layer: Weighted[Conv2D | FullyConnected], copied: int = 0) -> Sequence[str]:
+    """Return the local ``matmul`` of rows times a filter, of which so many pairs of channels are ``copied``."""
     minimum, maximum = layer.clamp
     fields = {"rows": layer.rows, "inputs": layer.inputs, "outputs": layer.output.shape[-1]}
-    return struct_lines("mlf_matmul_int16_dsp", "matmul", {**fields, "minimum": minimum, "maximum": maximum})
+    fields |= {"minimum": minimum, "maximum": maximum} | copied_field(copied)
+    return struct_lines("mlf_matmul_int16_dsp", "matmul", fields)

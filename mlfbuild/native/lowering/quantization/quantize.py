@@ -11,14 +11,17 @@ from mlfbuild.native.lowering.common.parameters import input_and_output, rescali
 from mlfbuild.native.lowering.common.unary import lower_unary
 from mlfbuild.native.settings import CodegenSettings
 
+_TABLE = 256
+"""The bytes of a table, and the elements for which one is made: a table takes a quarter of the cycles."""
+
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_quantize_<from>_<to>`` or ``mlf_dequantize_<from>``."""
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
     if isinstance(node.operator, Dequantize):
         return _elementwise("dequantize", f"dequantize_{suffix(source.dtype)}", source, output, source)
-    # Computed in float32, as LiteRT does for uint8: for int8, a table holds the results.
-    if isinstance(node.operator, Quantize) and node.operator.in_float32:
+    # A table holds the results of a float32 computation, as LiteRT does it for uint8, and those for many elements.
+    if isinstance(node.operator, Quantize) and (node.operator.in_float32 or _is_long(source, output)):
         return lower_unary(node.operator, source, output)
     kernel = f"quantize_{suffix(source.dtype)}_{suffix(output.dtype)}"
     if source.dtype is DType.FLOAT32:
@@ -28,6 +31,11 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
         rescaling_parameter(source, output, requantize_rescale(source, output)),
         *input_and_output(source, output),
     ), (f"mlf_{kernel}({source.elements}, rescaling, input, output);",), _in_place(source, output))  # fmt: skip
+
+
+def _is_long(source: Tensor, output: Tensor) -> bool:
+    """Return whether int8 is brought to another scale for so many elements that a table is worth its flash."""
+    return source.dtype is output.dtype is DType.INT8 and source.elements >= _TABLE
 
 
 def _elementwise(word: str, kernel: str, source: Tensor, output: Tensor, quantized: Tensor) -> KernelCall:

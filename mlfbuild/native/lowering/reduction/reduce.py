@@ -25,8 +25,11 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     operator = node.operator
     assert isinstance(operator, Reduction)
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    shape = _shape_lines(node, operator, source)
-    word, kind = operator.name.lower(), suffix(source.dtype)
+    groups = _groups(operator, source)
+    # Sums of columns, as of the pixels of an image, are computed for four columns together.
+    columns = isinstance(operator, Summing) and source.dtype in (*QUANTIZED, DType.FLOAT32) and _are_columns(groups)
+    shape = _columns_lines(groups) if columns else _shape_lines(node, operator, source, groups)
+    word, kind = operator.name.lower(), ("columns_" if columns else "") + suffix(source.dtype)
     operands = (*input_and_output(source, output),)
     if source.dtype not in QUANTIZED or not isinstance(operator, Summing):
         return KernelCall(word, "reduce.h", operands, (*shape, f"mlf_{word}_{kind}(&shape, input, output);"))
@@ -48,18 +51,36 @@ def _rescaling(node: Node, operator: Summing, source: Tensor, output: Tensor) ->
     return rescaling_parameter(source, output, factor)
 
 
-def _shape_lines(node: Node, operator: Reduction, source: Tensor) -> Sequence[str]:
-    """Return the local ``shape`` of a reduction; neighbouring dimensions of one kind are merged."""
-    groups: dict[bool, list[tuple[int, int]]] = {True: [], False: []}
-    stride = source.elements
+def _groups(operator: Reduction, source: Tensor) -> list[tuple[bool, int]]:
+    """Return whether each group of adjacent dimensions of one kind is reduced, and its number of elements."""
     axes = [axis for axis, size in enumerate(source.shape) if size > 1]
-    for reduced, members in itertools.groupby(axes, lambda axis: axis in operator.axes):
-        size = math.prod(source.shape[axis] for axis in members)
+    return [
+        (reduced, math.prod(source.shape[axis] for axis in members))
+        for reduced, members in itertools.groupby(axes, lambda axis: axis in operator.axes)
+    ]
+
+
+def _are_columns(groups: Sequence[tuple[bool, int]]) -> bool:
+    """Return whether the last dimensions are kept, and only those before them are reduced."""
+    return [reduced for reduced, _ in groups] in ([True, False], [False, True, False])
+
+
+def _columns_lines(groups: Sequence[tuple[bool, int]]) -> Sequence[str]:
+    """Return the local ``shape`` of a reduction to rows of sums."""
+    count, rows, columns = ((1,) if len(groups) == 2 else ()) + tuple(size for _, size in groups)
+    return struct_lines("mlf_reduced_columns", "shape", {"count": count, "rows": rows, "columns": columns})
+
+
+def _shape_lines(node: Node, operator: Reduction, source: Tensor, groups: Sequence[tuple[bool, int]]) -> Sequence[str]:
+    """Return the local ``shape`` of a reduction of ``groups``."""
+    pairs: dict[bool, list[tuple[int, int]]] = {True: [], False: []}
+    stride = source.elements
+    for reduced, size in groups:
         stride //= size
-        groups[reduced].append((size, stride))
-    if max(len(group) for group in groups.values()) > _GROUPS:
+        pairs[reduced].append((size, stride))
+    if max(len(group) for group in pairs.values()) > _GROUPS:
         raise unsupported(node, f"the axes {list(operator.axes)} of {source} alternate too often")
-    kept, reduced_groups = ([(1, 0)] * (_GROUPS - len(groups[kind])) + groups[kind] for kind in (False, True))
+    kept, reduced_groups = ([(1, 0)] * (_GROUPS - len(pairs[kind])) + pairs[kind] for kind in (False, True))
     fields = {
         "kept": braces([size for size, _ in kept]),
         "kept_strides": braces([stride for _, stride in kept]),

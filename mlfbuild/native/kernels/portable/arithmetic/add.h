@@ -70,6 +70,23 @@ MLF_BINARY(mlf_sub_int16(MLF_ADD_PARAMETERS(int16_t)), int16_t, int16_t, (int16_
 MLF_BINARY(mlf_squared_difference_int16(MLF_ADD_PARAMETERS(int16_t)), int16_t, int16_t,
            (int16_t)mlf_squared_difference_value(quantization, a, b, 0))
 
+/*
+ * ADD of int16 tensors of one shape, of which the first one has the greater scale: its factor is 1/2, which a shift
+ * multiplies by. The second one is shifted left by `shift`, 16 if its scale is the same. All right shifts are at least 1.
+ */
+MLF_KERNEL void mlf_add_scaled_int16(const struct mlf_add_quantization *quantization, int32_t shift, int32_t count,
+                                     const int16_t *first, const int16_t *second, int16_t *output)
+{
+    const struct mlf_add_quantization fixed = *quantization; /* in registers, whatever is stored */
+    for (int32_t i = 0; i < count; i++) {
+        const int32_t addend = mlf_scale_down((int32_t)((uint32_t)second[i] << shift), fixed.second.multiplier,
+                                              fixed.second.right_shift, 0);
+        const int32_t sum = mlf_scale_down(addend + first[i] * (1 << 14), fixed.output.multiplier,
+                                           fixed.output.right_shift, 0);
+        output[i] = (int16_t)mlf_clamp(mlf_saturate_int16(sum), fixed.minimum, fixed.maximum);
+    }
+}
+
 /* Integers that are not quantised wrap. */
 #define MLF_ADD_WHOLE(bits)                                                                                            \
     MLF_BINARY(mlf_add_int##bits(MLF_WHOLE_PARAMETERS(bits)), int##bits##_t, int##bits##_t,                            \

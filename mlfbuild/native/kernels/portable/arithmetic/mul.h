@@ -35,6 +35,33 @@ MLF_KERNEL int32_t mlf_mul_value(const struct mlf_mul_quantization *quantization
 MLF_BINARY(mlf_mul_int8(MLF_MUL_PARAMETERS(int8_t)), int8_t, int8_t, (int8_t)mlf_mul_value(quantization, a, b))
 MLF_BINARY(mlf_mul_int16(MLF_MUL_PARAMETERS(int16_t)), int16_t, int16_t, (int16_t)mlf_mul_value(quantization, a, b))
 
+/*
+ * MUL without activation, by a factor whose multiplier has 31 bits and whose right shift is at least 1: of tensors of one
+ * shape, `rows` = 1, or of matrices [rows][columns] and a row of gates, one for each column. `fixed` is in registers,
+ * whatever is stored.
+ */
+#define MLF_MUL_SCALED(bits)                                                                                           \
+    MLF_KERNEL void mlf_mul_scaled_int##bits(const struct mlf_mul_quantization *quantization, int32_t rows,            \
+                                             int32_t columns, const int##bits##_t *first, const int##bits##_t *second, \
+                                             int##bits##_t *output)                                                    \
+    {                                                                                                                  \
+        const struct mlf_mul_quantization fixed = *quantization;                                                       \
+        for (int32_t column = 0; column < columns; column++) {                                                         \
+            const int32_t gate = second[column] - fixed.second_zero_point;                                             \
+            const int32_t offset = -fixed.first_zero_point * gate;                                                     \
+            const int##bits##_t *from = first + column;                                                                \
+            int##bits##_t *to = output + column;                                                                       \
+            for (int32_t row = rows; row > 0; row--, from += columns, to += columns) {                                 \
+                const int32_t value = mlf_scale_down(*from * gate + offset, fixed.output.multiplier,                   \
+                                                     fixed.output.right_shift, fixed.output_zero_point);               \
+                *to = (int##bits##_t)mlf_saturate_int##bits(value);                                                    \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+
+MLF_MUL_SCALED(8)
+MLF_MUL_SCALED(16)
+
 /* Integers that are not quantised wrap. */
 MLF_BINARY(mlf_mul_int32(MLF_WHOLE_PARAMETERS(32)), int32_t, int32_t,
            mlf_clamp_int32((int32_t)((uint32_t)a * (uint32_t)b), range))

@@ -85,6 +85,22 @@ MLF_KERNEL int32_t mlf_multiply_high(int32_t value, int32_t multiplier)
 #endif
 }
 
+/*
+ * As mlf_multiply_high and mlf_shift_right, plus `added`, for a multiplier of 31 bits and an exponent of at least 1: no
+ * mask and no test are necessary.
+ */
+MLF_KERNEL int32_t mlf_scale_down(int32_t value, int32_t multiplier, int32_t exponent, int32_t added)
+{
+    int32_t result;
+#if MLF_HAS_SSAT && defined(__ARM_FEATURE_DSP)
+    __asm__("smmlar %0, %1, %2, %1" : "=r"(result) : "r"(value), "r"((int32_t)((uint32_t)multiplier << 1)));
+#else
+    result = mlf_high_multiply(value, multiplier);
+#endif
+    result += result >> 31; /* a negative tie goes down */
+    return ((result >> (exponent - 1)) + (2 * added + 1)) >> 1;
+}
+
 /* Return value times the factor of rescale. */
 MLF_KERNEL int32_t mlf_rescale_value(uint32_t value, const struct mlf_rescale *rescale)
 {

@@ -159,9 +159,10 @@ MLF_QUANTIZE(int16, int16_t, INT16_MIN, INT16_MAX)
     MLF_KERNEL void mlf_quantize_##from_suffix##_##to_suffix(int32_t count, const struct mlf_rescaling *rescaling,     \
                                                              const from *input, to *output)                            \
     {                                                                                                                  \
+        const struct mlf_rescaling fixed = *rescaling; /* in registers, whatever is stored */                          \
         for (int32_t i = 0; i < count; i++) {                                                                          \
-            const int32_t value = input[i] - rescaling->input_zero_point;                                              \
-            output[i] = (to)mlf_clamp(mlf_rescaled(value, rescaling), minimum, maximum);                               \
+            const int32_t value = input[i] - fixed.input_zero_point;                                                   \
+            output[i] = (to)mlf_clamp(mlf_rescaled(value, &fixed), minimum, maximum);                                  \
         }                                                                                                              \
     }
 

@@ -56,17 +56,65 @@ MLF_KERNEL int32_t mlf_reduced_count(const struct mlf_reduction *shape)
 
 #define MLF_REDUCE_PARAMETERS(type) const struct mlf_reduction *shape, const type *input, type *output
 
+/* A reduction of matrices [count][rows][columns] to their rows of sums. */
+struct mlf_reduced_columns {
+    int32_t count;
+    int32_t rows;
+    int32_t columns;
+};
+
+/*
+ * Defines the kernel of this signature, which stores finish, a term of value, for the sum of each column. Four columns
+ * share the loop over the rows, and the sums are added in the same order as by MLF_REDUCE.
+ */
+#define MLF_REDUCE_COLUMNS(signature, type, value_type, start, finish)                                                 \
+    MLF_KERNEL void signature                                                                                          \
+    {                                                                                                                  \
+        for (int32_t i = 0; i < shape->count; i++, input += shape->rows * shape->columns) {                            \
+            int32_t column = 0;                                                                                        \
+            for (; column + 4 <= shape->columns; column += 4) {                                                        \
+                value_type sums[4] = {(start), (start), (start), (start)};                                             \
+                const type *from = input + column;                                                                     \
+                for (int32_t row = 0; row < shape->rows; row++, from += shape->columns) {                              \
+                    sums[0] += from[0];                                                                                \
+                    sums[1] += from[1];                                                                                \
+                    sums[2] += from[2];                                                                                \
+                    sums[3] += from[3];                                                                                \
+                }                                                                                                      \
+                for (int32_t j = 0; j < 4; j++) {                                                                      \
+                    const value_type value = sums[j];                                                                  \
+                    *output++ = (finish);                                                                              \
+                }                                                                                                      \
+            }                                                                                                          \
+            for (; column < shape->columns; column++) {                                                                \
+                value_type value = (start);                                                                            \
+                for (int32_t row = 0; row < shape->rows; row++) {                                                      \
+                    value += input[row * shape->columns + column];                                                     \
+                }                                                                                                      \
+                *output++ = (finish);                                                                                  \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+
+#define MLF_COLUMNS_PARAMETERS(type) const struct mlf_reduced_columns *shape, const type *input, type *output
+
 /* A sum or a mean: the rescaling includes a division by the number of elements. */
 #define MLF_REDUCE_SUM(suffix, type, minimum, maximum)                                                                 \
     MLF_REDUCE(mlf_sum_##suffix(const struct mlf_rescaling *rescaling, MLF_REDUCE_PARAMETERS(type)), type, int32_t,    \
                -mlf_reduced_count(shape) * rescaling->input_zero_point, value + a,                                     \
-               (type)mlf_clamp(mlf_rescaled(value, rescaling), minimum, maximum))
+               (type)mlf_clamp(mlf_rescaled(value, rescaling), minimum, maximum))                                      \
+    MLF_REDUCE_COLUMNS(mlf_sum_columns_##suffix(const struct mlf_rescaling *rescaling, MLF_COLUMNS_PARAMETERS(type)),  \
+                       type, int32_t, -shape->rows * rescaling->input_zero_point,                                      \
+                       (type)mlf_clamp(mlf_rescaled(value, rescaling), minimum, maximum))
 
 MLF_REDUCE_SUM(int8, int8_t, INT8_MIN, INT8_MAX)
 MLF_REDUCE_SUM(int16, int16_t, INT16_MIN, INT16_MAX)
 MLF_REDUCE(mlf_sum_float(MLF_REDUCE_PARAMETERS(float)), float, float, 0.0f, value + a, value)
 MLF_REDUCE(mlf_mean_float(MLF_REDUCE_PARAMETERS(float)), float, float, 0.0f, value + a,
            value / (float)mlf_reduced_count(shape))
+MLF_REDUCE_COLUMNS(mlf_sum_columns_float(MLF_COLUMNS_PARAMETERS(float)), float, float, 0.0f, value)
+MLF_REDUCE_COLUMNS(mlf_mean_columns_float(MLF_COLUMNS_PARAMETERS(float)), float, float, 0.0f,
+                   value / (float)shape->rows)
 
 MLF_REDUCE(mlf_reduce_prod_float(MLF_REDUCE_PARAMETERS(float)), float, float, 1.0f, value * a, value)
 

@@ -134,6 +134,7 @@ MLF_NOINLINE static void tvmgen_separable_conv2d_1x1_4x4x4(const int8_t *input, 
         .rounding = 7,
         .minimum = -128,
         .maximum = 127,
+        .copied = 2,
     };
     mlf_matmul3_int8_dsp(&matmul, input, filter, output, scratch);
 }
@@ -177,11 +178,11 @@ MLF_NOINLINE static void tvmgen_separable_softmax_3(const struct mlf_softmax_qua
  *    offset     bytes  operators  tensor
  *         0      1840        0-0  scratch of node block 1 depthwise
  *      1840        64        0-1  block 1 depthwise
- *         0        24        1-1  scratch of node block 1
+ *         0        88        1-1  scratch of node block 1
  *      1840        64        1-4  block 1
  *         0      1840        2-2  scratch of node block 2 depthwise
  *      1904        64        2-3  block 2 depthwise
- *         0        24        3-3  scratch of node block 2
+ *         0        88        3-3  scratch of node block 2
  *      1904        64        3-4  block 2
  *      1904        64        4-5  sum
  *      1904        64        5-6  flat
