@@ -80,18 +80,17 @@ def write_case_data(subject: Subject, vectors: Path, folder: Path) -> None:
         f"#define CASES {len(inputs)}",
         f"#define ELEMENT {'float' if floating else 'int8_t'}",
         f"#define TOLERANCE {tolerance}",
-        # Firmware has its inputs in RAM. Of a static array, the compiler would find that nothing writes to it.
-        *_array("", "inputs", inputs),
-        *_array("static const ", "expected", expected),
+        *_array("inputs", inputs),
+        *_array("expected", expected),
     ]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "case_data.h").write_text("\n".join(lines) + "\n")
 
 
-def _array(storage: str, name: str, values: np.ndarray) -> Sequence[str]:
+def _array(name: str, values: np.ndarray) -> Sequence[str]:
     number, c_type = ("{:.9e}f", "float") if values.dtype == np.float32 else ("{}", "int8_t")
     rows = (f"    {{{', '.join(map(number.format, row))}}}," for row in values.tolist())
-    return (f"{storage}{c_type} {name}[{values.shape[0]}][{values.shape[1]}] = {{", *rows, "};")
+    return (f"static const {c_type} {name}[{values.shape[0]}][{values.shape[1]}] = {{", *rows, "};")
 
 
 def build(subject: Subject, cpu: str, folder: Path, flags: Sequence[object] = ()) -> tuple[Path, Path]:

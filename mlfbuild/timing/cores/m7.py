@@ -9,9 +9,9 @@ Arm publishes no timings. Sources, by their short names in comments:
 Stages are EX1 (addresses, shifts, early arithmetic), EX2 (late arithmetic, words from memory, multiplication), EX3
 (sums of products, bytes and half words from memory) and EX4 (data to store). Two loads are issued together if they
 access different banks, the even and the odd words (JNK). Where addresses are not known to differ in that, half a cycle
-is charged. A PLD takes the time of a load and starts to fill a line, which is an assumption. Not modelled: the number of
-bytes that are fetched per cycle; the store buffer, which writes bytes at a rate of one in 2 to 4 cycles if many follow
-each other.
+is charged. A PLD takes the time of a load and starts to fill a line, which is an assumption. Not modelled: the number
+of bytes that are fetched per cycle; the store buffer, which writes bytes at a rate of one in 2 to 4 cycles if many
+follow each other.
 """
 
 from __future__ import annotations

@@ -70,8 +70,9 @@ def pack_dot_1x4(channels: DspChannels) -> npt.NDArray[np.int32] | None:
 
 def _excess(weights: Array) -> npt.NDArray[np.int64]:
     """Return int64 [channels]: the sums of the products of weights that ``dot_1x4_dsp.h`` adds to those of inputs."""
-    groups = weights.reshape(len(weights), -1, 2, 2).astype(np.int64)
-    return groups.prod(axis=3).sum(axis=(1, 2))
+    products = weights[:, 0::2].astype(np.int64) * weights[:, 1::2]
+    sums: npt.NDArray[np.int64] = products.sum(axis=1)
+    return sums
 
 
 def pair_words(even: Array, odd: Array, *, whole: bool) -> npt.NDArray[np.int32] | None:
