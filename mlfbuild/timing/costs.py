@@ -75,6 +75,8 @@ class CoreTiming:
     """Further cycles of a load or store that overlaps with the one before it, if that accesses another memory."""
     bus: int = 4
     """Bytes that the core loads or stores at a time: only the first access of an instruction to them has waits."""
+    preloads: bool = False
+    """Whether PLD fills a line of the data cache while the core goes on; otherwise it does nothing."""
     error: int
     """Stated error of modelled cycles in per cent: the bound of the evidence, `bounds` in benchmarks/silicon.py."""
     sources: Sequence[str]

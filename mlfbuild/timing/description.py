@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -16,7 +17,7 @@ from mlfbuild.core import InputFileError, UsageError
 from mlfbuild.targets import CPUS, Board, Mcu, MemoryRegion, TimedMemory
 from mlfbuild.timing.cores import core_timing
 from mlfbuild.timing.costs import CoreTiming, Cost, DecodedInstruction, WorkKind
-from mlfbuild.timing.decode import decoded
+from mlfbuild.timing.decode import decoded, updates_base
 from mlfbuild.timing.listing import Instruction
 from mlfbuild.timing.objdump import LinkedCode, disassembled
 
@@ -112,11 +113,33 @@ def timing_description(image: Path, board: Board, mcu: Mcu, places: Sequence[Pla
     _check_placement(image, starts, board, mcu)
     costs = instruction_costs(code, core)
     scale = _scale([cost for _, cost in costs.values()], core)
+    preloads = dict(_preloads(code)) if core.preloads else {}
     lines = [
         *_hardware(core, board, mcu, scale, places),
         *(_code(instruction, cost, scale) for _, (instruction, cost) in sorted(costs.items())),
+        *(f"preload {address:x} {distance}" for address, distance in sorted(preloads.items())),
     ]
     return "".join(f"{line}\n" for line in lines).encode(), scale
+
+
+_ADDRESS = re.compile(r"\[(\w+)(?:, #(-?\d+))?\]")
+
+
+def _preloads(code: LinkedCode) -> Iterator[tuple[int, int]]:
+    """Yield the address of a load for each PLD, and the bytes from what it loads to what the PLD does.
+
+    QEMU does not tell the plugin the address of a PLD, so it is taken from the next load in the block that has the same
+    base and comes before a change of the base. A PLD without such a load is not modelled.
+    """
+    for block in basic_blocks(code):
+        wanted: dict[str, int] = {}
+        for instruction in block.instructions:
+            place = _ADDRESS.search(instruction.operands)
+            if place is not None and instruction.mnemonic == "pld":
+                wanted[place[1]] = int(place[2] or 0)
+            elif place is not None and place[1] in wanted and instruction.transfers and not updates_base(instruction):
+                yield instruction.address, wanted.pop(place[1]) - int(place[2] or 0)
+            wanted = {base: offset for base, offset in wanted.items() if base not in instruction.writes}
 
 
 def _scale(costs: list[Cost], core: CoreTiming) -> int:

@@ -278,6 +278,25 @@ LOADS = [
 ]
 
 
+@pytest.mark.parametrize(("cpu", "hidden"), [("cortex-m7", 5), ("cortex-m4", 0)])
+def test_only_the_m7_preloads_a_line_while_it_executes_other_code(
+    tmp_path: Path, tool: Callable[..., str], cpu: str, hidden: int
+) -> None:
+    tool("arm-none-eabi-gcc", "arm-none-eabi-nm", "qemu-system-arm", "gcc")
+    board = BOARDS["mps2-an500" if cpu == "cortex-m7" else "mps2-an386"]
+    memories = {
+        "code": TimedMemory(4 << 20),
+        "sram": TimedMemory(4 << 20, width=16, waits=5, read_cache="data"),
+    }
+    part = part_with(memories, {"data": MemoryCache(1024, 16, 4)}, cpu)
+    text = "ldr r1, =variables\n{}\nldr r0, [r1]\n" + NARROW + "\nldr r2, [r1, #16]\nbx lr\n.ltorg"
+    waiting = [
+        run(linked(tmp_path, text.format(first), cpu=cpu, ram=board.ram.origin), part, tmp_path, board).waiting
+        for first in ("nop.w", "pld [r1, #16]")
+    ]
+    assert waiting == [2 * 5, 2 * 5 - hidden]
+
+
 @pytest.mark.parametrize(("body", "accesses"), first_on_push(LOADS))
 def test_accesses_of_the_m55_are_those_of_its_bus_of_eight_bytes(
     tmp_path: Path, tool: Callable[..., str], body: str, accesses: int

@@ -9,8 +9,9 @@ Arm publishes no timings. Sources, by their short names in comments:
 Stages are EX1 (addresses, shifts, early arithmetic), EX2 (late arithmetic, words from memory, multiplication), EX3
 (sums of products, bytes and half words from memory) and EX4 (data to store). Two loads are issued together if they
 access different banks, the even and the odd words (JNK). Where addresses are not known to differ in that, half a cycle
-is charged. Not modelled: the number of bytes that are fetched per cycle; the store buffer, which writes bytes at a rate
-of one in 2 to 4 cycles if many follow each other.
+is charged. A PLD takes the time of a load and starts to fill a line, which is an assumption. Not modelled: the number
+of bytes that are fetched per cycle; the store buffer, which writes bytes at a rate of one in 2 to 4 cycles if many
+follow each other.
 """
 
 from __future__ import annotations
@@ -108,6 +109,8 @@ def _step(instruction: DecodedInstruction) -> Step:
         return Step(kind=WorkKind.BRANCH, reads=reads, tags=tags, branches=True)
     if MULTIPLIES.fullmatch(name):
         return _arithmetic(instruction, "product", "factor", {"product"}, special=summed(instruction))
+    if name == "pld":  # JNK: waits for its address as loads do
+        return step_of(instruction, "late", "early", tags={"load"})
     if name in {"udiv", "sdiv"}:
         return _arithmetic(instruction, "late", "late", {"alone"}, cycles=_DIVIDE)
     if _ALONE.fullmatch(name):
@@ -305,6 +308,7 @@ CORTEX_M7 = CoreTiming(
     unaligned=Fraction(3),
     bus=8,
     error=12,
+    preloads=True,
     sources=(
         "measurements with an STM32H743, https://github.com/jnk0le/random, pipeline cycle test, doc/cortex_m7.md",
         "scheduling model by Arm's engineers, llvm/lib/Target/ARM/ARMScheduleM7.td",

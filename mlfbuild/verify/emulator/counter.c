@@ -19,6 +19,7 @@
  *   cache SIZE LINE SECTOR WAYS POLICY HIT MISS WRITE_BACK
  *   memory FIRST LAST WIDTH WAITS BURST WRITE_WAITS HIDDEN PREFETCH FETCH_CACHE READ_CACHE NUMBER
  *   code ADDRESS SIZE UNITS TAKEN KIND OVERLAPS                  an instruction; in order of address
+ *   preload ADDRESS DISTANCE                                     behind them: a load, and from its address to that of a PLD
  *
  * Memories of several ranges with the same number are one. Numbers are decimal, addresses hexadecimal. The units of a
  * block of instructions are added when it begins; whether its last instruction branched is known when the next block
@@ -85,6 +86,7 @@ struct code {
     uint32_t size, units;
     int32_t taken; /* negative if it takes longer not to branch, by at most `units` */
     int kind, overlaps;
+    int64_t preload; /* bytes from the address of this load to that of a PLD; 0 without one */
 };
 
 /* An access of a block's instructions to memory: a part of the code that must be there before `address` is executed. */
@@ -116,6 +118,7 @@ struct instruction {
     const struct block *block;
     uint32_t before;
     bool overlaps;
+    int64_t preload;
 };
 
 static struct function functions[4096];
@@ -271,9 +274,13 @@ static void access_data(unsigned int cpu, uint32_t info, uint64_t address, void 
     accessed_word = address / bus;
     fetch_until(instruction->before);
     wait_for(transfer(memory, address, size, store, began + instruction->before + accesses * cycle));
+    struct memory *const ahead = instruction->preload == 0 ? NULL : memory_of(address + (uint64_t)instruction->preload);
+    if (ahead != NULL) {
+        preload(ahead, address + (uint64_t)instruction->preload, began + instruction->before);
+    }
 }
 
-static const struct code *code_at(uint64_t address)
+static struct code *code_at(uint64_t address)
 {
     size_t low = 0, high = number_of_codes;
     while (low < high) {
@@ -325,7 +332,7 @@ static void time_block(struct block *block, struct qemu_plugin_tb *tb)
             continue;
         }
         add_steps(block, c);
-        instructions[i] = (struct instruction){block, (uint32_t)block->total, c->overlaps};
+        instructions[i] = (struct instruction){block, (uint32_t)block->total, c->overlaps, c->preload};
         qemu_plugin_register_vcpu_mem_cb(insn, access_data, 0, 3, &instructions[i]);
         block->units[c->kind] += c->units;
         block->total += c->units;
@@ -416,9 +423,23 @@ static bool read_code(FILE *file)
         code = realloc(code, room_for_codes * sizeof *code);
     }
     struct code *const c = code == NULL ? NULL : &code[number_of_codes++];
+    if (c != NULL) {
+        c->preload = 0;
+    }
     return c != NULL && fscanf(file, "%" SCNx64 " %u %u %d %d %d", &c->address, &c->size, &c->units, &c->taken, &c->kind,
                                &c->overlaps) == 6 &&
            c->kind >= 0 && c->kind < WAITING;
+}
+
+static bool read_preload(FILE *file)
+{
+    uint64_t address;
+    int64_t distance;
+    if (fscanf(file, "%" SCNx64 " %" SCNd64, &address, &distance) != 2 || code_at(address) == NULL) {
+        return false;
+    }
+    code_at(address)->preload = distance;
+    return true;
 }
 
 static bool read_memory(FILE *file)
@@ -457,6 +478,7 @@ static int read_timing(const char *path)
                : strcmp(word, "memory") == 0 ? read_memory(file)
                : strcmp(word, "cache") == 0  ? read_cache(file)
                : strcmp(word, "core") == 0   ? read_core(file)
+               : strcmp(word, "preload") == 0 ? read_preload(file)
                                              : false;
     }
     if (file != NULL) {

@@ -259,6 +259,15 @@ static uint64_t transfer(struct memory *memory, uint64_t address, uint64_t bytes
     return cache->hit + wait_until(part_arrival(cache, memory, line, address, bytes), now);
 }
 
+/* Fill the line with `address` at time `now`, unless it is there; the core goes on. */
+static void preload(struct memory *memory, uint64_t address, uint64_t now)
+{
+    struct cache *const cache = memory->read_cache == NO_CACHE ? NULL : &caches[memory->read_cache];
+    if (cache != NULL && line_with(cache, address) == NULL) {
+        fill_line(cache, memory, address, now);
+    }
+}
+
 static int named_policy(const char *name)
 {
     return strcmp(name, "lru") == 0 ? LRU : strcmp(name, "round-robin") == 0 ? ROUND_ROBIN : PSEUDO_RANDOM;

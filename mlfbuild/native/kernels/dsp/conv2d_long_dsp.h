@@ -25,7 +25,7 @@
  *   multiplier, shift, rounding << shift, as dsp.h describes
  * Of the pairs of a block, the four X of an input are adjacent, in the order of rows of the filter and channels.
  *
- * Cost: 27 cycles for 36 products on a Cortex-M4 (0.75 each), where dot_3x2_dsp.h takes 24 for 24; 12 inputs take 150
+ * Cost: 27 cycles for 36 products on a Cortex-M4 (0.75 each), where dot_3x2_dsp.h takes 24 for 24; 12 inputs take 148
  * instructions for 216 products, with the loop. For each input of a block, four pairs are made with 5.25 instructions
  * each, once for all output channels. Outputs have more to do after the sums than in dot_3x2_dsp.h, so that the
  * compiler requires eight input channels. A filter needs 60 bytes where the model has 36, and the outputs in columns of
@@ -55,7 +55,7 @@ struct mlf_dot_6x1_dsp {
  * Cortex-M4 it takes 27 cycles for 36 products: 12 loads in three rows, 12 SMLAL. Loads of weights come first in a row,
  * because those from flash and from RAM do not overlap.
  */
-#define MLF_LONG2_DSP(a0, b0, a1, b1, x0, x1, x2, x3, y0, y1, y2, y3)                                                  \
+#define MLF_LONG2_DSP(a0, b0, a1, b1, x0, x1, x2, x3, y0, y1, wide, y2, y3)                                            \
     "ldrsb r3, [r1, #" b0 "]\n\t"                                                                                      \
     "ldr r2, [r1, #" a0 "]\n\t"                                                                                        \
     "ldr r4, [r0, #" x0 "]\n\t"                                                                                        \
@@ -73,20 +73,22 @@ struct mlf_dot_6x1_dsp {
     "smlal r12, lr, r2, r4\n\t"                                                                                        \
     "smlal r7, r8, r3, r5\n\t"                                                                                         \
     "ldr r2, [r0, #" y1 "]\n\t"                                                                                        \
-    "ldr r4, [r0, #" y2 "]\n\t"                                                                                        \
-    "ldr r5, [r0, #" y3 "]\n\t"                                                                                        \
+    "ldr" wide " r4, [r0, #" y2 "]\n\t"                                                                                \
+    "ldr r5, [r0, #" y3 "\n\t"                                                                                         \
     "smlal r10, r11, r3, r2\n\t"                                                                                       \
     "smlal r12, lr, r3, r4\n\t"                                                                                        \
     "smlal r7, r8, r6, r2\n\t"                                                                                         \
     "smlal r10, r11, r6, r4\n\t"                                                                                       \
     "smlal r12, lr, r6, r5\n\t"
 
-/* Six inputs, the first of which is the first or the seventh of twelve. */
+/*
+ * Six inputs, the first of which is the first or the seventh of twelve. Pairs begin a word behind r0, so that the last
+ * load moves it; it has 32 bits, as has the one before, which is at a word boundary.
+ */
 #define MLF_LONG6_DSP(a0, a1, a2, a3, a4, a5, b0, b1, b2, b3, b4, b5)                                                  \
-    MLF_LONG2_DSP(a0, b0, a1, b1, "0", "4", "8", "12", "16", "20", "24", "28")                                         \
-    MLF_LONG2_DSP(a2, b2, a3, b3, "32", "36", "40", "44", "48", "52", "56", "60")                                      \
-    MLF_LONG2_DSP(a4, b4, a5, b5, "64", "68", "72", "76", "80", "84", "88", "92")                                      \
-    "add.w r0, r0, #96\n\t"
+    MLF_LONG2_DSP(a0, b0, a1, b1, "4", "8", "12", "16", "20", "24", "", "28", "32]")                                   \
+    MLF_LONG2_DSP(a2, b2, a3, b3, "36", "40", "44", "48", "52", "56", "", "60", "64]")                                 \
+    MLF_LONG2_DSP(a4, b4, a5, b5, "68", "72", "76", "80", "84", "88", ".w", "92", "96]!")
 
 /* The outputs at 2i-2 and 2i-1 from a sum and, in `above`, the high word of the sum of the pair before. */
 #define MLF_DIGITS_DSP(even, odd, low, high, above)                                                                    \
@@ -107,6 +109,7 @@ MLF_NAKED void mlf_dot_6x1_dsp(const int32_t *pairs MLF_UNUSED, const int32_t *f
     __asm__ volatile(
         "push {r4-r8, r10, r11, lr}\n\t"
         "ldmia r3, {r4-r8, r10-r12}\n\t"
+        "subs r0, #4\n\t"
         "adds r4, r0, r4\n\t"
         "adds r5, r2, r5\n\t"
         "push {r0, r2, r4-r8, r10-r12}\n\t"

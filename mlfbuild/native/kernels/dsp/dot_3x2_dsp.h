@@ -4,8 +4,8 @@
  * The micro-tiles 3x2 and 2x2 of int8: three or two pixels times a pair of output channels, six or four sums in
  * registers, for all pairs; matmul_dsp.h describes the layout of the filter.
  *
- * On a Cortex-M4 the inner loop for three takes 24 cycles for 24 products, 25 with its branch, unrolled for 20 inputs:
- * twice 4 loads in a row (5 cycles), 1 SXTB16, 6 SMLAD.
+ * On a Cortex-M4 the inner loop for three takes 24 cycles for 24 products, 24.6 with its branch, unrolled for 20 inputs:
+ * twice 4 loads in a row (5 cycles), 1 SXTB16, 6 SMLAD. The last loads of a round also move the pointers.
  */
 #ifndef MLF_DOT_3X2_DSP_H_
 #define MLF_DOT_3X2_DSP_H_
@@ -47,7 +47,7 @@ MLF_KERNEL struct mlf_dot_dsp mlf_dot_dsp(int32_t inputs, int32_t outputs, int32
  * Loads stand side by side, with offsets rather than updates of their base: on Cortex-M3 and M4 a row of N loads takes
  * N + 1 cycles.
  */
-#define MLF_DOT_DSP(group_bytes, round_bytes, adjust_end, first_group, round, last, brief, general)                    \
+#define MLF_DOT_DSP(group_bytes, adjust_end, first_group, round, last, brief, general)                                 \
     "push {r4-r8, r10, r11, lr}\n\t"                                                                                   \
     "sub sp, sp, #40\n\t"                                                                                              \
     "str r3, [sp, #36]\n\t" MLF_BACK_DSP                                                                               \
@@ -62,24 +62,24 @@ MLF_KERNEL struct mlf_dot_dsp mlf_dot_dsp(int32_t inputs, int32_t outputs, int32
     "movs r6, #" group_bytes "\n\t"                                                                                    \
     "mla r4, r3, r6, r0\n\t" adjust_end                                                                                \
     "mls r6, r8, r6, r6\n\t"                                                                                           \
-    "add r6, r6, r0\n\t"                                                                                               \
+    "add r6, r6, r0\n\t" MLF_BACK_OF_INPUTS_DSP("r6")                                                                  \
     "str r0, [sp]\n\t"                                                                                                 \
     "str r6, [sp, #4]\n\t"                                                                                             \
-    "movs r6, #16\n\t"                                                                                                 \
-    "sub r6, r6, r8, lsl #3\n\t" MLF_ENTRY_DSP("r8", "r3", "r7")                                                       \
+    "movs r6, #16 - " MLF_AHEAD_DSP "\n\t"                                                                             \
+    "sub r6, r6, r8, lsl #3\n\t" MLF_KEEP_GROUPS_DSP MLF_ENTRY_DSP("r8", "r3", "r7")                                   \
     "str r6, [sp, #8]\n\t"                                                                                             \
     "str r8, [sp, #12]\n\t"                                                                                            \
-    "str r4, [sp, #32]\n\t"                                                                                            \
+    "str r4, [sp, #32]\n\t" MLF_SINGLE_GROUP_DSP                                                                       \
     ".balign 4\n" /* loads of 32 bits at word boundaries can overlap */                                                \
     "1:\n\t"                                                                                                           \
     first_group MLF_ENTER_LOOP_DSP                                                                                     \
-    "3:\n\t" round MLF_ADVANCE_DSP(round_bytes)                                                                        \
+    "3:\n\t" round MLF_ADVANCE_DSP                                                                                     \
     "cmp r0, r4\n\t"                                                                                                   \
     "bne 3b\n\t" last                                                                                                  \
     "ldr r5, [sp, #24]\n\t"                                                                                            \
     "ldr r0, [sp, #16]\n\t"                                                                                            \
-    "ldr r3, [r1]\n\t"                                                                                                 \
-    "ldr r6, [r1, #4]\n\t"                                                                                             \
+    "ldr r3, [r1, #" MLF_AHEAD_DSP "]\n\t"                                                                             \
+    "ldr r6, [r1, #4 + " MLF_AHEAD_DSP "]\n\t"                                                                         \
     "asrs r5, r5, #1\n\t"                                                                                              \
     "bcs 5f\n\t" brief MLF_BRIEF_END_DSP                                                                               \
     "6:\n\t"                                                                                                           \
@@ -103,17 +103,17 @@ MLF_KERNEL struct mlf_dot_dsp mlf_dot_dsp(int32_t inputs, int32_t outputs, int32
     "5:\n\t" general                                                                                                   \
     "ldr r4, [sp, #32]\n\t"                                                                                            \
     "ldr r7, [sp, #20]\n\t"                                                                                            \
-    "adds r1, #20 - " MLF_BEHIND_DSP "\n\t"                                                                            \
+    "adds r1, #20 + " MLF_AHEAD_DSP " - " MLF_BEHIND_DSP "\n\t"                                                        \
     "b 6b\n\t"
 
 /* Of a pair: recover doubled sums, then store them as requantize.h defines it. */
 #define MLF_PAIR_DSP(recover, store_even, store_odd)                                                                   \
     recover                                                                                                            \
-    "ldr r6, [r1, #8]\n\t" /* multiplier of the even channel */                                                        \
-    "ldr r7, [r1, #16]\n\t" /* shifts */                                                                               \
+    "ldr r6, [r1, #8 + " MLF_AHEAD_DSP "]\n\t" /* multiplier of the even channel */                                    \
+    "ldr r7, [r1, #16 + " MLF_AHEAD_DSP "]\n\t" /* shifts */                                                           \
     "ldr r3, [sp, #28]\n\t"                                                                                            \
     "lsls r3, r3, r7\n\t" store_even                                                                                   \
-    "ldr r6, [r1, #12]\n\t"                                                                                            \
+    "ldr r6, [r1, #12 + " MLF_AHEAD_DSP "]\n\t"                                                                        \
     "ldr r3, [sp, #28]\n\t"                                                                                            \
     "lsrs r7, r7, #8\n\t"                                                                                              \
     "lsls r3, r3, r7\n\t" store_odd
@@ -139,24 +139,44 @@ MLF_KERNEL struct mlf_dot_dsp mlf_dot_dsp(int32_t inputs, int32_t outputs, int32
 #define MLF_BRIEF_MULTIPLIER_DSP "ldr r3, [r1, #8]\n\t"
 #define MLF_BRIEF_END_DSP "adds r1, #12\n"
 #define MLF_ENTER_LOOP_DSP "ldr pc, [sp, #12]\n"
-#define MLF_ADVANCE_DSP(round_bytes) "ldr r4, [sp, #32]\n\t"
+#define MLF_ADVANCE_DSP "ldr r4, [sp, #32]\n\t"
+#define MLF_AHEAD_DSP "0"
+#define MLF_BACK_OF_INPUTS_DSP(pointer)
+#define MLF_KEEP_GROUPS_DSP
+#define MLF_SINGLE_GROUP_DSP
 #define MLF_LOAD_DSP(x, pointer) "ldr " x ", [" pointer "], #4\n\t"
 #define MLF_LOAD_NONE_DSP(x, pointer)
 #else
 /* Between pairs, r1 is a word before the next filter: the last load of the brief requantisation moves it there. */
 #define MLF_BACK_DSP "subs r1, #4\n\t"
 #define MLF_BEHIND_DSP "4"
-#define MLF_BRIEF_MULTIPLIER_DSP "ldr r3, [r1, #8]!\n\t"
+#define MLF_BRIEF_MULTIPLIER_DSP "ldr r3, [r1, #8 + " MLF_AHEAD_DSP "]!\n\t"
 #define MLF_BRIEF_END_DSP "\n"
 #define MLF_ENTER_LOOP_DSP                                                                                             \
     "ldr r0, [sp, #4]\n\t"                                                                                             \
     "ldr r3, [sp, #8]\n\t"                                                                                             \
     "ldr r5, [sp, #12]\n\t"                                                                                            \
     "add r1, r1, r3\n\t"                                                                                               \
-    "bx r5\n"
-#define MLF_ADVANCE_DSP(round_bytes)                                                                                   \
-    "adds r1, #40\n\t"                                                                                                 \
-    "adds r0, #" round_bytes "\n\t"
+    "bx r5\n\t"                                                                                                        \
+    ".balign 4\n"
+/*
+ * In a round, r0 is a word and r1 two words before the next inputs and weights: loads of its last group move them on. A
+ * single group has no round, and continues at label 7.
+ */
+#define MLF_ADVANCE_DSP "7:\n\t"
+#define MLF_AHEAD_DSP "8"
+#define MLF_BACK_OF_INPUTS_DSP(pointer) "subs " pointer ", #4\n\t"
+#define MLF_KEEP_GROUPS_DSP "mov lr, r3\n\t"
+#define MLF_SINGLE_GROUP_DSP                                                                                           \
+    "cmp lr, #1\n\t"                                                                                                   \
+    "bne 2f\n\t"                                                                                                       \
+    "movs r6, #16 - " MLF_AHEAD_DSP "\n\t"                                                                             \
+    "adr.w r8, 7f\n\t"                                                                                                 \
+    "adds r8, r8, #1\n\t"                                                                                              \
+    "str r4, [sp, #4]\n\t"                                                                                             \
+    "str r6, [sp, #8]\n\t"                                                                                             \
+    "str r8, [sp, #12]\n"                                                                                              \
+    "2:\n\t"
 #endif
 
 #if MLF_DUAL_ISSUE
@@ -194,10 +214,10 @@ MLF_KERNEL struct mlf_dot_dsp mlf_dot_dsp(int32_t inputs, int32_t outputs, int32
 
 /* Three pixels: r3 weights of two channels; r5-r7 inputs; r8, r2, r10 even sums; r11, r12, lr odd and even ones. */
 #define MLF_LOAD3_DSP(weights, first, second, third)                                                                   \
-    "ldr r3, [r1, #" weights "]\n\t"                                                                                   \
+    "ldr r3, [r1, #" weights "\n\t"                                                                                    \
     "ldr r5, [r0, #" first "]\n\t"                                                                                     \
     "ldr r6, [r0, #" second "]\n\t"                                                                                    \
-    "ldr r7, [r0, #" third "]\n\t"
+    "ldr r7, [r0, #" third "\n\t"
 
 /*
  * The instruction adds to the even channel's sums, and names them, or for the first products it is one that does not;
@@ -218,16 +238,16 @@ MLF_KERNEL struct mlf_dot_dsp mlf_dot_dsp(int32_t inputs, int32_t outputs, int32
 
 #define MLF_FIRST3_DSP                                                                                                 \
     "ldr lr, [r1, #4]\n\t"                                                                                             \
-    "ldr r0, [sp]\n\t" MLF_LOAD3_DSP("8", "0", "4", "8") MLF_STEP3_DSP("smuad", "", "", "", "lr", "lr")                \
-    MLF_LOAD3_DSP("12", "12", "16", "20") MLF_NEXT3_DSP
+    "ldr r0, [sp]\n\t" MLF_LOAD3_DSP("8]", "0", "4", "8]") MLF_STEP3_DSP("smuad", "", "", "", "lr", "lr")              \
+    MLF_LOAD3_DSP("12]", "12", "16", "20]") MLF_NEXT3_DSP
 #define MLF_ROUND_OF_GROUPS3_DSP                                                                                       \
-    MLF_GROUP3_DSP("0", "4", "0", "4", "8", "12", "16", "20") "4:\n\t"                                                 \
-    MLF_GROUP3_DSP("8", "12", "24", "28", "32", "36", "40", "44")                                                      \
-    MLF_GROUP3_DSP("16", "20", "48", "52", "56", "60", "64", "68")                                                     \
-    MLF_GROUP3_DSP("24", "28", "72", "76", "80", "84", "88", "92")                                                     \
-    MLF_GROUP3_DSP("32", "36", "96", "100", "104", "108", "112", "116")
+    MLF_GROUP3_DSP("8]", "12]", "4", "8", "12]", "16", "20", "24]") "4:\n\t"                                           \
+    MLF_GROUP3_DSP("16]", "20]", "28", "32", "36]", "40", "44", "48]")                                                 \
+    MLF_GROUP3_DSP("24]", "28]", "52", "56", "60]", "64", "68", "72]")                                                 \
+    MLF_GROUP3_DSP("32]", "36]", "76", "80", "84]", "88", "92", "96]")                                                 \
+    MLF_GROUP3_DSP("40]!", "4]", "100", "104", "108]", "112", "116", "120]!")
 #define MLF_LAST3_DSP
-#define MLF_END3_DSP
+#define MLF_END3_DSP MLF_BACK_OF_INPUTS_DSP("r4")
 
 #endif
 
@@ -252,7 +272,7 @@ MLF_KERNEL struct mlf_dot_dsp mlf_dot_dsp(int32_t inputs, int32_t outputs, int32
 MLF_NAKED const int32_t *mlf_dot_3x2_dsp(const int16_t *rows MLF_UNUSED, const int32_t *filter MLF_UNUSED,
                                          int8_t *output MLF_UNUSED, const struct mlf_dot_dsp *dot MLF_UNUSED)
 {
-    __asm__ volatile(MLF_DOT_DSP("24", "120", MLF_END3_DSP, MLF_FIRST3_DSP, MLF_ROUND_OF_GROUPS3_DSP, MLF_LAST3_DSP,
+    __asm__ volatile(MLF_DOT_DSP("24", MLF_END3_DSP, MLF_FIRST3_DSP, MLF_ROUND_OF_GROUPS3_DSP, MLF_LAST3_DSP,
                                  MLF_BRIEF3_DSP, MLF_GENERAL3_DSP));
 }
 
@@ -279,6 +299,7 @@ MLF_NAKED const int32_t *mlf_dot_3x2_dsp(const int16_t *rows MLF_UNUSED, const i
 #define MLF_ROUND_OF_GROUPS2_DSP                                                                                       \
     MLF_GROUP2_DSP "4: .rept 4\n\t" MLF_GROUP2_DSP ".endr\n\t"
 #define MLF_LAST2_DSP MLF_NEXT2_DSP(MLF_LOAD_NONE_DSP, "r7", "r10", "", "")
+#define MLF_END2_DSP
 
 #else
 
@@ -286,12 +307,12 @@ MLF_NAKED const int32_t *mlf_dot_3x2_dsp(const int16_t *rows MLF_UNUSED, const i
  * Two pixels: r3, r7 weights of two channels; r5, r6, r10, r12 inputs; r8, r2 even sums; r11, lr odd and even ones.
  */
 #define MLF_LOAD2_DSP(w0, w1, a0, a1, a2, a3)                                                                          \
-    "ldr r3, [r1, #" w0 "]\n\t"                                                                                        \
-    "ldr r7, [r1, #" w1 "]\n\t"                                                                                        \
+    "ldr r3, [r1, #" w0 "\n\t"                                                                                         \
+    w1 "\n\t"                                                                                                          \
     "ldr r5, [r0, #" a0 "]\n\t"                                                                                        \
     "ldr r6, [r0, #" a1 "]\n\t"                                                                                        \
     "ldr r10, [r0, #" a2 "]\n\t"                                                                                       \
-    "ldr r12, [r0, #" a3 "]\n\t"
+    "ldr r12, [r0, #" a3 "\n\t"
 
 #define MLF_STEP2_DSP(smlad, weights, first, second, r8, r2, r11)                                                      \
     "smlad r11, " weights ", " first ", " r11 "\n\t"                                                                   \
@@ -306,15 +327,16 @@ MLF_NAKED const int32_t *mlf_dot_3x2_dsp(const int16_t *rows MLF_UNUSED, const i
 
 #define MLF_FIRST2_DSP                                                                                                 \
     "ldr lr, [r1, #4]\n\t"                                                                                             \
-    "ldr r0, [sp]\n\t" MLF_LOAD2_DSP("8", "12", "0", "4", "8", "12")                                                   \
+    "ldr r0, [sp]\n\t" MLF_LOAD2_DSP("8]", "ldr r7, [r1, #12]", "0", "4", "8", "12]")                                  \
     MLF_STEP2_DSP("smuad", "r3", "r5", "r6", "", "", "lr") MLF_NEXT2_DSP("r7", "r10", "r12")
 #define MLF_ROUND_OF_GROUPS2_DSP                                                                                       \
-    MLF_GROUP2_DSP("0", "4", "0", "4", "8", "12") "4:\n\t"                                                             \
-    MLF_GROUP2_DSP("8", "12", "16", "20", "24", "28")                                                                  \
-    MLF_GROUP2_DSP("16", "20", "32", "36", "40", "44")                                                                 \
-    MLF_GROUP2_DSP("24", "28", "48", "52", "56", "60")                                                                 \
-    MLF_GROUP2_DSP("32", "36", "64", "68", "72", "76")
+    MLF_GROUP2_DSP("8]", "ldr r7, [r1, #12]", "4", "8", "12", "16]") "4:\n\t"                                          \
+    MLF_GROUP2_DSP("16]", "ldr r7, [r1, #20]", "20", "24", "28", "32]")                                                \
+    MLF_GROUP2_DSP("24]", "ldr r7, [r1, #28]", "36", "40", "44", "48]")                                                \
+    MLF_GROUP2_DSP("32]", "ldr r7, [r1, #36]", "52", "56", "60", "64]")                                                \
+    MLF_GROUP2_DSP("40]!", "ldr.w r7, [r1, #4]", "68", "72", "76", "80]!")
 #define MLF_LAST2_DSP
+#define MLF_END2_DSP MLF_BACK_OF_INPUTS_DSP("r4")
 
 #endif
 
@@ -335,7 +357,7 @@ MLF_NAKED const int32_t *mlf_dot_3x2_dsp(const int16_t *rows MLF_UNUSED, const i
 MLF_NAKED const int32_t *mlf_dot_2x2_dsp(const int16_t *rows MLF_UNUSED, const int32_t *filter MLF_UNUSED,
                                          int8_t *output MLF_UNUSED, const struct mlf_dot_dsp *dot MLF_UNUSED)
 {
-    __asm__ volatile(MLF_DOT_DSP("16", "80", "", MLF_FIRST2_DSP, MLF_ROUND_OF_GROUPS2_DSP, MLF_LAST2_DSP,
+    __asm__ volatile(MLF_DOT_DSP("16", MLF_END2_DSP, MLF_FIRST2_DSP, MLF_ROUND_OF_GROUPS2_DSP, MLF_LAST2_DSP,
                                  MLF_BRIEF2_DSP, MLF_GENERAL2_DSP));
 }
 

@@ -15,6 +15,12 @@
 #include "thumb.h"
 #include "window.h"
 
+/* An initialisation of the array would call memset. */
+MLF_KERNEL void mlf_clear4_thumb(uint32_t sums[4])
+{
+    sums[0] = sums[1] = sums[2] = sums[3] = 0;
+}
+
 MLF_SHARED void mlf_fully_connected_int8_thumb(const struct mlf_matmul_thumb *matmul, const int8_t *input,
                                                const int32_t *filter, int8_t *output)
 {
@@ -24,7 +30,8 @@ MLF_SHARED void mlf_fully_connected_int8_thumb(const struct mlf_matmul_thumb *ma
         const int32_t *group = filter;
         for (int32_t c = 0; c < matmul->outputs; c += 4) {
             const int32_t channel = c + 4 <= matmul->outputs ? c : matmul->outputs - 4;
-            uint32_t sums[4] = {0, 0, 0, 0};
+            uint32_t sums[4];
+            mlf_clear4_thumb(sums);
             const int32_t *const end = mlf_dot_1x4_thumb(input, group + MLF_GROUP_WORDS_THUMB, matmul->inputs, sums);
             mlf_store4_thumb(group, sums, inputs, matmul->rounding, to + channel);
             group = end;
@@ -58,7 +65,8 @@ MLF_SHARED const int32_t *mlf_pixel_group_thumb(const struct mlf_pixel_thumb *pi
     const int32_t depth = window->input_channels;
     const int whole = window->dilation.width == 1 && pixel->columns.end - pixel->columns.first == window->filter.width;
     const int32_t *weights = filter + MLF_GROUP_WORDS_THUMB;
-    uint32_t sums[4] = {0, 0, 0, 0};
+    uint32_t sums[4];
+    mlf_clear4_thumb(sums);
     for (int32_t row = 0; row < window->filter.height; row++) {
         if (whole && row >= pixel->rows.first && row < pixel->rows.end) {
             weights = mlf_dot_1x4_thumb(mlf_tap_thumb(pixel, row, 0), weights, window->filter.width * depth, sums);

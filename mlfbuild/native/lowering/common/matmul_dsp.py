@@ -56,13 +56,23 @@ def pack_dot_1x4(channels: DspChannels) -> npt.NDArray[np.int32] | None:
         each.reshape(-1, 4) for each in (channels.bias, channels.multiplier, channels.shift.astype(np.int64))
     )
     count = len(bias)
+    excess = _excess(channels.weights[0::2]).reshape(count, 2)
     weights = words.reshape(count, 2, -1, 2).transpose(0, 2, 3, 1).reshape(count, -1)
     if channels.brief:
-        parts: list[npt.NDArray[Any]] = [bias[:, 1::2], weights, bias[:, 0::2], multiplier]
+        even = bias[:, 0::2] - 256 * excess
+        parts: list[npt.NDArray[Any]] = [bias[:, 1::2] + excess, weights, even, multiplier]
     else:
         shifts = (shift << 8 * np.arange(4)).sum(axis=1, keepdims=True)
-        parts = [np.zeros((count, 2)), weights, bias, multiplier, shifts]
+        own = bias - 2 * np.stack([excess, 0 * excess], axis=2).reshape(count, 4)
+        parts = [excess, weights, own, multiplier, shifts]
     return np.concatenate([part.astype(np.int64).astype(np.int32) for part in parts], axis=1).reshape(-1)
+
+
+def _excess(weights: Array) -> npt.NDArray[np.int64]:
+    """Return int64 [channels]: the sums of the products of weights that ``dot_1x4_dsp.h`` adds to those of inputs."""
+    products = weights[:, 0::2].astype(np.int64) * weights[:, 1::2]
+    sums: npt.NDArray[np.int64] = products.sum(axis=1)
+    return sums
 
 
 def pair_words(even: Array, odd: Array, *, whole: bool) -> npt.NDArray[np.int32] | None:
