@@ -210,7 +210,7 @@ def test_tables_have_the_median_run_and_a_line_for_each(built: Path, folder: Fol
     head, columns, *rows = cycles.splitlines()
     assert head.startswith("app.elf for part on stm32l4r5 at 120 MHz: ")
     assert head.endswith(f" (modelled, +-{modelled_error(MCUS['stm32l4r5'])} %)")
-    assert columns.split() == ["cycles", "share", "ms", "arith.", "ld/st", "branch", "wait", "function"]
+    assert columns.split() == ["cycles", "share", "us", "arith.", "ld/st", "branch", "wait", "function"]
     assert [line.split()[0] for line in runs.splitlines()] == ["run", "1", "2", "3"]
     assert max(map(len, rows)) <= 80
 
