@@ -111,12 +111,14 @@ def _image_json(found: ImageProfile) -> dict[str, Any]:
                 "instructions": run.instructions,
                 **cycles_json(run.cycles),
                 **({} if part is None or run.cycles is None else {"latency": part.latency(run.cycles.total)}),
+                **({} if part is None else {"register_accesses": run.register_accesses}),
                 "functions": [
                     {
                         "owner": each.owner,
                         "function": each.function,
                         "instructions": each.instructions,
                         **cycles_json(each.cycles),
+                        **({} if part is None else {"register_accesses": each.register_accesses}),
                     }
                     for each in run.functions
                 ],

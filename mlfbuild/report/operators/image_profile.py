@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,6 +51,8 @@ class FunctionCount:
     instructions: int
     cycles: CycleCount | None = None
     """Modelled cycles on the microcontroller, if there is one."""
+    register_accesses: int = 0
+    """Loads and stores of registers of peripherals and the core, if cycles are modelled."""
 
     @property
     def title(self) -> str:
@@ -73,6 +76,11 @@ class CodeRun:
     def cycles(self) -> CycleCount | None:
         """All modelled cycles of the run."""
         return sum_of_cycles(each.cycles for each in self.functions)
+
+    @property
+    def register_accesses(self) -> int:
+        """All accesses to registers of the run, if its cycles are modelled."""
+        return sum(each.register_accesses for each in self.functions)
 
 
 @dataclass(frozen=True)
@@ -140,7 +148,7 @@ def _size(run: CodeRun | FunctionCount) -> int:
 
 
 def _code_run(run: Sequence[CountedCall], names: Sequence[tuple[str, str]]) -> CodeRun:
-    found = [FunctionCount(*names[each.number], each.instructions, each.cycles) for each in run]
+    found = [FunctionCount(*names[each.number], each.instructions, each.cycles, each.register_accesses) for each in run]
     return CodeRun(tuple(sorted(found, key=lambda each: (-_size(each), each.title))))
 
 
@@ -149,6 +157,17 @@ def _remarks(runs: Sequence[CodeRun]) -> Iterator[str]:
     if handlers:
         # QEMU's timers follow the clock of this machine, so the number of their interrupts differs from run to run.
         yield f"interrupts came between the marks ({listed(sorted(handlers))}); those of timers vary from run to run"
+    accesses: Counter[str] = Counter()
+    for run in runs:
+        accesses.update({each.title: each.register_accesses for each in run.functions})
+    fewest, most = (extreme(run.register_accesses for run in runs) for extreme in (min, max))
+    if most:
+        # The bus of peripherals often has a slower clock, and loops that poll end when the emulated device is ready.
+        yield (
+            "accesses to registers of peripherals or the core in a run: "
+            f"{most if fewest == most else f'{fewest} to {most}'}, most of them by {accesses.most_common(1)[0][0]}; "
+            "the cycles do not include the waits of their buses"
+        )
 
 
 def _check(image: Path, found: MarkedRuns, ended: str, output: str) -> None:
@@ -184,7 +203,7 @@ def _numbered(
         raise InputFileError(
             "marks-missing",
             place=image,
-            reason=f"the image has no separate function {listed(missing)}",
+            reason=f"these functions are not in the image, or the linker folded them: {listed(missing)}",
             hint="call mlf_bench_begin() and mlf_bench_end() of mlf_bench.h around the code that is counted",
         )
     own = {

@@ -74,19 +74,20 @@ def image_text(found: ImageProfile, *, verbose: bool = False) -> str:
             f"\n{name} for {found.target} on {part.title}: {cycles.total:,} cycles, {time} ({part.exactness})",
             table(
                 [(*_cycle_numbers(each, cycles.total, part), title) for _, each, title in rows if each is not None],
-                header=(*_CYCLES, "function"), align="r" * len(_CYCLES),
+                header=(*_cycle_columns(cycles.total, part), "function"), align="r" * (3 + len(_SPLIT)),
             ),
         ]  # fmt: skip
     return "\n".join([*parts, *(["", _runs_table(found.runs, part)] if len(found.runs) > 1 else [])])
 
 
 def _runs_table(runs: Sequence[CodeRun], part: TimedPart | None) -> str:
-    timed = ("cycles", "ms", "wait") if part else ()
+    unit = _unit(max(run.cycles.total for run in runs if run.cycles), part) if part else ""
+    timed = ("cycles", unit, "wait") if part else ()
     rows = []
     for number, run in enumerate(runs, 1):
         cells = [str(number), f"{run.instructions:,}"]
         if part is not None and run.cycles is not None:
-            cells += [f"{run.cycles.total:,}", part.milliseconds(run.cycles.total), f"{run.cycles.waiting:,}"]
+            cells += [f"{run.cycles.total:,}", _time(run.cycles.total, part, unit), f"{run.cycles.waiting:,}"]
         rows.append(cells)
     return text_table(rows, header=("run", "instructions", *timed), align="r" * (2 + len(timed)))
 
@@ -147,7 +148,22 @@ _SPLIT = {"arithmetic": "arith.", "memory": "ld/st", "branches": "branch", "wait
 """The headings of the kinds of cycles."""
 
 
-_CYCLES = ("cycles", "share", "ms", *_SPLIT.values())
+_UNITS = {"ms": 10**6, "us": 10**3}
+"""The units of time in tables, in nanoseconds."""
+
+
+def _unit(most: int, part: TimedPart) -> str:
+    """Return the unit for times of up to ``most`` cycles."""
+    # With three decimals of a millisecond, the parts of a run below one would have few digits or none.
+    return "ms" if part.latency(most) >= _UNITS["ms"] else "us"
+
+
+def _time(cycles: int, part: TimedPart, unit: str) -> str:
+    return f"{part.latency(cycles) / _UNITS[unit]:,.3f}"
+
+
+def _cycle_columns(whole: int, part: TimedPart) -> tuple[str, ...]:
+    return "cycles", "share", _unit(whole, part), *_SPLIT.values()
 
 
 def _cycles_table(run: ModelRun, all_cycles: CycleCount, part: TimedPart, *, verbose: bool) -> str:
@@ -157,14 +173,14 @@ def _cycles_table(run: ModelRun, all_cycles: CycleCount, part: TimedPart, *, ver
         (all_cycles, "total"),
     ]
     cells = [(*_cycle_numbers(cycles, all_cycles.total, part), label) for cycles, label in rows if cycles is not None]
-    return _written(run, _CYCLES, cells, verbose=verbose)
+    return _written(run, _cycle_columns(all_cycles.total, part), cells, verbose=verbose)
 
 
 def _cycle_numbers(cycles: CycleCount, whole: int, part: TimedPart) -> tuple[str, ...]:
     total = cycles.total
     kinds = (f"{100 * getattr(cycles, kind) / total:.0f}%" if total else "" for kind in _SPLIT)
     share = f"{100 * total / whole:.1f}%" if whole else ""
-    return f"{total:,}", share, part.milliseconds(total), *kinds
+    return f"{total:,}", share, _time(total, part, _unit(whole, part)), *kinds
 
 
 def _measured_text(run: ModelRun, found: CycleRuns, module: str, *, verbose: bool) -> str:

@@ -24,8 +24,9 @@
  * Memories of several ranges with the same number are one. Numbers are decimal, addresses hexadecimal. The units of a
  * block of instructions are added when it begins; whether its last instruction branched is known when the next block
  * begins. `memories.h` has the waits for instructions and data. If an instruction or an address is in no line, the output
- * has a line `unknown ADDRESS BLOCK`, with that of the block. `blocks` is written: a line for each block that was
- * executed, with its first address, the one after it, how often it was executed, and the units as above.
+ * has a line `unknown ADDRESS BLOCK`, with that of the block; registers are known between marks. `blocks` is written: a
+ * line for each block that was executed, with its first address, the one after it, how often it was executed, and the
+ * units as above.
  *
  * QEMU translates blocks of instructions, which run to their end unless a fault occurs. The few functions of its
  * interface (qemu-plugin.h, version 1) are declared here, because distributions ship no header.
@@ -72,6 +73,7 @@ enum kind { ARITHMETIC, MEMORY, BRANCH, WAITING, KINDS };
 
 struct counter {
     uint64_t instructions;
+    uint64_t registers; /* accesses to them, only between marks */
     uint64_t units[KINDS];
 };
 
@@ -251,7 +253,11 @@ static void access_data(unsigned int cpu, uint32_t info, uint64_t address, void 
     }
     const uint64_t size = UINT64_C(1) << qemu_plugin_mem_size_shift(info);
     const bool store = qemu_plugin_mem_is_store(info);
-    struct memory *const memory = memory_of(address);
+    struct memory *memory = memory_of(address);
+    if (memory == NULL && number_of_parts != 0 && is_register(address)) {
+        memory = &registers;
+        count->registers++;
+    }
     if (memory == NULL) {
         unknown = address;
         unknown_in = present->first;

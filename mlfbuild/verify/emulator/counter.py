@@ -28,6 +28,8 @@ class CountedCall:
     number: int
     instructions: int
     cycles: CycleCount | None = None
+    register_accesses: int = 0
+    """Loads and stores of registers of peripherals and the core between marks, if cycles are modelled."""
 
 
 class MarkRole(IntEnum):
@@ -150,12 +152,12 @@ class Counting:
                 runs.append(tuple(found))
                 began = False
             else:
-                found.append(self._call(line))
+                found.append(self._call([line[0], *line[2:]], int(line[1])))
         return MarkedRuns(tuple(runs), began, ["nested"] in words)
 
-    def _call(self, words: list[str]) -> CountedCall:
+    def _call(self, words: list[str], register_accesses: int = 0) -> CountedCall:
         number, instructions, *units = words
-        return CountedCall(int(number), int(instructions), self._cycles(units))
+        return CountedCall(int(number), int(instructions), self._cycles(units), register_accesses)
 
     def _check_known(self, lines: list[list[str]]) -> None:
         # An address outside the memories means that the model would charge nothing for it: a figure that is too small
@@ -168,6 +170,8 @@ class Counting:
                 "cycles-not-modelled",
                 place=self._image,
                 reason=f"{where} used the address {address:#x}, which is in no memory of the part or not in the code",
+                hint="keep its code and data in memories of the part, or choose a target without mcu, for which only "
+                "instructions are counted",
             )
 
     def blocks(self) -> list[CountedBlock]:

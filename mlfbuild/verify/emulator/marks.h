@@ -8,8 +8,8 @@
  * and 4 for the marks at the begin and at the end. Functions with the same number are one. Number 0 is code in none of
  * them. Role 5 is a call with its return address in the last column, role 6 a jump to the function in the last column.
  * The lines of functions are in order of address, and so are the others. The output has a line `run` when a run begins,
- * and at its end a line for each function as for calls, then `end`, so that the runs before a time limit are there. After
- * N runs, the emulator ends.
+ * and at its end a line for each function as for calls, but with its accesses to registers of peripherals and the core
+ * after the number, then `end`, so that the runs before a time limit are there. After N runs, the emulator ends.
  *
  * To know for whom code is counted, the functions that were called and not left are kept with their return addresses. A
  * function is left when the instruction at its return address is executed, also if functions that it called ended in a
@@ -83,7 +83,7 @@ static void end_run(void)
 {
     for (int number = 0; number <= most_number; number++) {
         if (spent[number].instructions != 0) {
-            fprintf(runs_file, "%d", number);
+            fprintf(runs_file, "%d %" PRIu64, number, spent[number].registers);
             print_counter(runs_file, &spent[number]);
         }
     }

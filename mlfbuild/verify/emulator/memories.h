@@ -58,11 +58,21 @@ struct memory {
     uint32_t granule;     /* bytes of code that are fetched together */
 };
 
-static struct port ports[MOST_MEMORIES];
+static struct port ports[MOST_MEMORIES], register_port;
 static struct memory memories[MOST_MEMORIES];
 static struct cache caches[MOST_CACHES];
 static size_t number_of_memories, number_of_caches;
 static uint64_t cycle = 1; /* units of a cycle */
+
+/* Registers of peripherals and of the core, as a memory that never waits. */
+static struct memory registers = {.port = &register_port, .width = 4, .fetch_cache = NO_CACHE, .read_cache = NO_CACHE};
+
+/* Whether the system address map of all M-profile cores has registers there: peripherals, then the private peripheral
+ * bus and the vendor's part of the system space (Armv7-M Architecture Reference Manual, DDI 0403E, B3.1). */
+static bool is_register(uint64_t address)
+{
+    return (address >= 0x40000000 && address <= 0x5FFFFFFF) || (address >= 0xE0000000 && address <= 0xFFFFFFFF);
+}
 
 static struct memory *memory_of(uint64_t address)
 {
