@@ -4,8 +4,8 @@
  * The micro-tiles 3x2 and 2x2 of int8: three or two pixels times a pair of output channels, six or four sums in
  * registers, for all pairs; matmul_dsp.h describes the layout of the filter.
  *
- * On a Cortex-M4 the inner loop for three takes 24 cycles for 24 products, 24.6 with its branch, unrolled for 20 inputs:
- * twice 4 loads in a row (5 cycles), 1 SXTB16, 6 SMLAD. The last loads of a round also move the pointers.
+ * On a Cortex-M4 the inner loop for three takes 24 cycles for 24 products, 24.6 with its branch, for 20 inputs: twice
+ * 4 loads in a row (5 cycles), 1 SXTB16, 6 SMLAD. The last loads of a round also move the pointers.
  */
 #ifndef MLF_DOT_3X2_DSP_H_
 #define MLF_DOT_3X2_DSP_H_

@@ -39,7 +39,7 @@ enum { MLF_GROUP_WORDS_THUMB = 8 };
     "asrs " word ", " word ", #24\n\t" MLF_PRODUCT_HIGH_THUMB("r11", word, "r4")
 
 /*
- * A flash that reads the next 8 bytes of code ahead, as an STM32G0's does, is free for loads of data at the end of a line:
+ * A flash that reads the next 8 bytes of code ahead, as an STM32G0's does, is free for loads at the end of a line:
  * the first instruction behind this is in the last half word of one. Four inputs are 14 lines.
  */
 #define MLF_LAST_IN_LINE_THUMB ".balign 8\n\tnop\n\tnop\n\tnop\n"
@@ -127,7 +127,7 @@ MLF_KERNEL int32_t mlf_add_inputs_thumb(const int8_t *input, int32_t count, int3
 
 #if MLF_THUMB_ASM && __ARM_ARCH_ISA_THUMB == 1
 
-/* The output of the next sum on the stack: r0: its bias and shift, r7: output, r12: rounding; label 13 is a function. */
+/* The output of the next sum on the stack: r0: bias and shift, r7: output, r12: rounding; label 13 is a function. */
 #define MLF_STORE_NEXT_THUMB                                                                                           \
     "ldmia r0!, {r5}\n\t"                                                                                              \
     "ldr r4, [r0, #12]\n\t"                                                                                            \

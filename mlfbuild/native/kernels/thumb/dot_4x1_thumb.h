@@ -39,7 +39,7 @@ struct mlf_dot_thumb {
 
 #if MLF_THUMB_ASM
 
-/* The place of a loop in the lines that a flash reads ahead, which dot_1x4_thumb.h explains; 1 % slower at other ones. */
+/* The place of a loop in the lines that a flash reads ahead, see dot_1x4_thumb.h; up to 1 % slower elsewhere. */
 #define MLF_LINE_THUMB ".balign 8\n\tnop\n"
 
 /*
