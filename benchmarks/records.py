@@ -4,11 +4,14 @@
     python benchmarks/records.py --update            and write benchmarks/results/cycles.json and docs/performance.md
     python benchmarks/records.py --parts stm32l4r5   only some parts
     python benchmarks/records.py --peers DIR         and TensorFlow Lite Micro with CMSIS-NN, else its committed cycles
+    python benchmarks/records.py --wake-word DIR     and the streaming wake word, else its committed cycles
 
 Each network is modelled three times: with code and weights in flash, with its code in RAM, and with code and weights in
 RAM, or in tightly coupled memory if the part has any and they fit. Our figures are modelled (docs/latency.md); those of
-the submitters are measured on silicon. DIR contains images of the same networks, such as `tflm-m4-kws.elf`, built
-outside of this repository (docs/performance.md). Exit status 2 if something cannot be modelled.
+the submitters are measured on silicon. The folder of the peers contains images of the same networks, such as
+`tflm-m4-kws.elf`, built outside of this repository (docs/performance.md), and `features-m4-sww.elf` with the features
+of the wake word. Its folder is `benchmark/training/streaming_wakeword` of a checkout of mlcommons/tiny. Exit status 2
+if something cannot be modelled.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ from counting.images import model_image
 from counting.measure import NETWORKS
 from counting.published import PUBLISHED, Published
 from counting.report import put_into_pages, table
+from counting.wake_word import FEATURES, NETWORK, PUBLISHED as WAKE_WORD, STREAM, model_wake_word
 from elftools.elf.elffile import ELFFile
 
 from mlfbuild.core import MlfError
@@ -72,7 +76,7 @@ class Record:
     part: str
     network: str
     place: str
-    """A key of ``PLACEMENTS``, or ``PEER``."""
+    """A key of ``PLACEMENTS``, ``PEER``, ``STREAM`` or ``FEATURES``."""
     cycles: int
     """0 if code, weights or arena do not fit."""
     waiting: int
@@ -95,16 +99,32 @@ def save(records: Sequence[Record]) -> None:
 
 def blocks(records: Sequence[Record]) -> Mapping[str, str]:
     """Return the blocks of docs/performance.md by name."""
-    return {"records": record_table(records)}
+    return {"records": record_table(records), "wake": wake_word_table(records)}
 
 
-def modelled_peer(part: str, network: str, images: Path) -> Record:
-    """Model the image of ``network`` with the code of TensorFlow Lite Micro on ``part``."""
+def modelled_peer(part: str, network: str, images: Path, place: str = PEER) -> Record:
+    """Model the image of ``network`` with the code of TensorFlow Lite Micro, or of the features, on ``part``."""
     mcu = PARTS[part]
     core = CPUS[mcu.cpu].core.removeprefix("cortex-")
     with tempfile.TemporaryDirectory() as folder:
-        found = model_image(images / f"tflm-{core}-{network}.elf", mcu, Path(folder))
-    return Record(part, network, PEER, found.cycles, found.waiting, 0)
+        found = model_image(images / f"{place}-{core}-{network}.elf", mcu, Path(folder))
+    return Record(part, network, place, found.cycles, found.waiting, 0)
+
+
+def wake_word_records(parts: Sequence[str], source: Path | None, images: Path | None) -> list[Record]:
+    """Model the streaming wake word on those of ``parts`` that have a published latency, if its files are there.
+
+    ``source`` is the folder of the model file, and ``images`` that of the peers. What cannot be modelled without them
+    is that of the committed records.
+    """
+    found = []
+    for part in (part for part in parts if part in WAKE_WORD):
+        for place in ("flash", STREAM) if source else ():
+            cycles = model_wake_word(part, place, source).cycles
+            found.append(Record(part, NETWORK, place, cycles.total, cycles.waiting, 0))
+        found += [modelled_peer(part, NETWORK, images, FEATURES)] if images else []
+    made = {(record.part, record.place) for record in found}
+    return found + [r for r in load() if r.network == NETWORK and (r.part, r.place) not in made]
 
 
 def modelled(part: str, network: str, place: str) -> Record:
@@ -160,6 +180,20 @@ def _record(flash: Record, theirs: Published) -> str:
     return "yes" if flash.cycles * (100 + error) < theirs.cycles * 1e8 else ""
 
 
+def wake_word_table(records: Sequence[Record]) -> str:
+    """Return the Markdown table of the streaming wake word: cycles of one row, with its features, beside published."""
+    head = ["part", "features", "window", "row", "features + window", "features + row", "published", "by"]
+    found = {(r.part, r.place): r.cycles for r in records if r.network == NETWORK}
+    rows = []
+    for part, theirs in WAKE_WORD.items():
+        name = f"{part}, ±{modelled_error(PARTS[part])} %" if part in PARTS else part
+        features, *ours = (found.get((part, place)) for place in (FEATURES, "flash", STREAM))
+        sums = [None if features is None or own is None else features + own for own in ours]
+        shown = ["" if cycles is None else _million(cycles) for cycles in (features, *ours, *sums)]
+        rows.append([name, *shown, f"{theirs.cycles:.3f}", theirs.submitter])
+    return table(head, rows, right=range(1, 7))
+
+
 def _has_peer(part: str, network: str, place: str) -> bool:
     return place == "flash" and network in _INT8 and part != "stm32g0b1"  # CMSIS-NN needs DSP instructions
 
@@ -173,6 +207,7 @@ def main() -> None:
     parser.add_argument("--parts", nargs="+", choices=ROWS, default=list(ROWS))
     parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=list(NETWORKS))
     parser.add_argument("--peers", type=Path, metavar="DIR", help="the folder of the images of TensorFlow Lite Micro")
+    parser.add_argument("--wake-word", type=Path, metavar="DIR", help="the folder of the streaming wake word")
     parser.add_argument("--update", action="store_true", help="write the results into the repository")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
@@ -194,6 +229,7 @@ def main() -> None:
                 records += pool.map(modelled_peer, *zip(*peers, strict=True), repeat(options.peers))
             else:
                 records += [record for record in load() if record.place == PEER]
+        records += wake_word_records(options.parts, options.wake_word, options.peers)
     except (MeasurementError, MlfError, OSError) as error:
         print(error, file=sys.stderr)
         sys.exit(2)

@@ -56,6 +56,10 @@ class Subject:
     """The inference, an expression of ``inputs``, ``outputs`` and ``workspace``."""
     workspace_size: int
     """Bytes that the caller brings."""
+    state_size: int = 0
+    """Bytes that it keeps between runs, ``kept`` in ``call`` and in ``reset``."""
+    reset: str = "(void)0"
+    """The expression that sets the state before the first run."""
     harness: Path = HARNESS
     """The program that calls it."""
 
@@ -63,11 +67,13 @@ class Subject:
 def write_case_data(subject: Subject, vectors: Path, folder: Path) -> None:
     """Write ``case_data.h``, which tells the harness of ``subject`` and of the first cases of ``vectors``.
 
-    Integers must be equal, floats within 1e-5 of the largest.
+    Of a network with a state, all cases are checked, which are consecutive runs. Integers must be equal, floats within
+    1e-5 of the largest.
     """
     arrays = np.load(vectors)
     first = "in0" if "in0" in arrays else next(name for name in arrays if name.startswith("in_"))
-    inputs, expected = (arrays[key].reshape(len(arrays[key]), -1)[:CHECKED] for key in (first, "out0"))
+    checked = None if subject.state_size else CHECKED
+    inputs, expected = (arrays[key].reshape(len(arrays[key]), -1)[:checked] for key in (first, "out0"))
     floating = expected.dtype == np.float32
     tolerance = f"{1e-5 * np.abs(expected).max():.9e}f" if floating else 0
     lines = [
@@ -76,6 +82,8 @@ def write_case_data(subject: Subject, vectors: Path, folder: Path) -> None:
         f"#define MODEL_OUTPUTS tvmgen_{subject.name}_outputs",
         f"#define MODEL_RUN(inputs, outputs, workspace) {subject.call}",
         f"#define WORKSPACE_SIZE {subject.workspace_size}",
+        f"#define STATE_SIZE {subject.state_size}",
+        f"#define MODEL_RESET {subject.reset}",
         f"#define OUTPUT_SIZE {expected.shape[1]}",
         f"#define CASES {len(inputs)}",
         f"#define ELEMENT {'float' if floating else 'int8_t'}",

@@ -133,8 +133,10 @@ def write_sources(module: Module, folder: Path) -> Subject:
         name=module.name,
         sources=sorted((folder / "host/src").glob("*.c")),
         include_dirs=[folder / "host/include"],
-        call=f"mlf_{module.name}_run(inputs, outputs, workspace)",
+        call=f"mlf_{module.name}_run(inputs, outputs, workspace{', kept' if module.state_size else ''})",
         workspace_size=module.main[0].workspace_size,
+        state_size=module.state_size,
+        reset=f"(void)mlf_{module.name}_reset(kept)" if module.state_size else "(void)0",
     )
 
 

@@ -3,6 +3,7 @@
  *
  * case_data.h is generated: MODEL_HEADER, the names below, `inputs[CASES][INPUT_SIZE]`, `expected[CASES][OUTPUT_SIZE]`
  * of ELEMENTs, which may differ by TOLERANCE.
+ * A network with a state has STATE_SIZE bytes of it, which MODEL_RESET sets: the CASES are consecutive runs.
  * With BASELINE defined the model is not called: what the linker keeps then is the harness alone.
  */
 #include <stdint.h>
@@ -20,6 +21,12 @@ extern uint8_t __stack_limit[];
 static uint8_t workspace[WORKSPACE_SIZE + 16] __attribute__((aligned(16)));
 static ELEMENT input[sizeof inputs[0] / sizeof inputs[0][0]]; /* in RAM, as in firmware; the cases are in flash */
 static ELEMENT output[OUTPUT_SIZE];
+#if defined(BASELINE)
+#undef MODEL_RESET
+#define MODEL_RESET (void)0
+#elif STATE_SIZE > 0
+static uint8_t kept[STATE_SIZE] __attribute__((aligned(16)));
+#endif
 
 __attribute__((noinline)) static int32_t run(void)
 {
@@ -69,11 +76,13 @@ int main(void)
     long wrong = 0;
     memset(workspace, PAINT, sizeof workspace);
     memcpy(input, inputs[0], sizeof input);
+    MODEL_RESET;
     mlf_bench_begin();
     const int32_t status = run();
     mlf_bench_end();
     report("arena ", arena_used());
     report("stack ", stack_used());
+    MODEL_RESET;
     for (int i = 0; i < CASES; i++) {
         memset(output, PAINT, sizeof output);
         memcpy(input, inputs[i], sizeof input);

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mlfbuild.native.graph.nodes import Graph, Node, evaluate_in_turn, evaluate_runs
     from mlfbuild.native.graph.tensors import Array, Tensor
     from mlfbuild.native.kernels import kernel_headers
+    from mlfbuild.native.passes.streaming import windows_of
     from mlfbuild.native.printing.interface import interface_problems
     from mlfbuild.native.settings import DEFAULT_MEMORY, MEMORY, TREES
 else:

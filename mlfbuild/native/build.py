@@ -60,7 +60,7 @@ from mlfbuild.native.graph.ops import TreeEnsemble
 from mlfbuild.native.lowering import KernelCall, check_constants, lower, lower_all
 from mlfbuild.native.memory import Plan, plan_memory, use_free_memory
 from mlfbuild.native.network import compiled_network, memory_notes, removed_from_layers
-from mlfbuild.native.passes import fuse, remove_dead_channels, rounded_products, run_passes
+from mlfbuild.native.passes import fuse, remove_dead_channels, rounded_products, run_passes, streamed
 from mlfbuild.native.printing import (
     Interface,
     LinkedModel,
@@ -119,6 +119,8 @@ def _read_file(request: CompileRequest) -> tuple[Graph, str, int]:
         )
     if tflm_of(request, graph) == TFLM[0]:
         graph = rounded_products(graph).with_notes(graph.notes)
+    if request.options.get("stream"):
+        graph = streamed(graph)
     return graph, files.identity, files.size
 
 

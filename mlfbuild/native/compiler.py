@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["EXECUTORS", "NATIVE", "NativeCompiler"]
 
 EXECUTORS = ("aot", "graph")
-_SWITCHES = ("trace", "hook")
+_SWITCHES = ("trace", "hook", "stream")
 """Options that are true or false."""
 
 

@@ -37,7 +37,7 @@ from mlfbuild.core import (
 )
 from mlfbuild.jobs import CompileJob, make_quantized, target_jobs
 from mlfbuild.library import Library
-from mlfbuild.native import Array, Choices, Graph, read_network
+from mlfbuild.native import Array, Choices, Graph, read_network, windows_of
 from mlfbuild.project import VECTORS_FOLDER, Project
 from mlfbuild.usecases.init import CASES, Sample, own_origin, own_outputs, random_inputs, sample_arrays, sample_h
 from mlfbuild.verify import VectorsOrigin, load_inputs, read_arrays, vectors_file, vectors_origin
@@ -291,7 +291,8 @@ def _recomputed(
     if own:
         outputs = own_outputs(graph, arrays)
     else:
-        judge, outputs = judged(job.request.source, arrays, len(graph.outputs), Choices.of(job.request.options))
+        known_to_judge, choices = _as_in_file(job, arrays), Choices.of(job.request.options)
+        judge, outputs = judged(job.request.source, known_to_judge, len(graph.outputs), choices)
         outputs = [_fitted(job, judge, array, name, graph) for array, name in zip(outputs, graph.outputs, strict=True)]
         origin = replace(origin, judge=judge, checked=True)
         if job.request.source.suffix == ".onnx":
@@ -312,6 +313,15 @@ def _recomputed(
         write_atomic(path, content)
         written.insert(0, path)
     return RecomputedVectors(job.model, path, count, origin, tuple(written), tuple(notes))
+
+
+def _as_in_file(job: CompileJob, inputs: Sequence[Array]) -> Sequence[Array]:
+    """Return ``inputs`` for the file of ``job`` as it is: with the option ``stream``, the window of each run."""
+    if not job.request.options.get("stream"):
+        return inputs
+    options = {key: value for key, value in job.request.options.items() if key != "stream"}
+    graph, _ = read_network(replace(job.request, options=options))
+    return [windows_of(inputs[0], graph.tensor(graph.inputs[0]))]
 
 
 def _own_within_a_step(graph: Graph, inputs: Sequence[Array], outputs: list[Array]) -> list[Array]:
@@ -335,6 +345,9 @@ def _count(path: Path) -> int:
 def _fitted(job: CompileJob, judge: str, array: Array, name: str, graph: Graph) -> Array:
     """Return the output ``array`` of a judge in the type and shape of the tensor ``name``."""
     tensor = graph.tensor(name)
+    if array.ndim == len(tensor.shape) + 1 and job.request.options.get("stream"):
+        newest = (slice(None), *(slice(-size, None) for size in tensor.shape))  # of the rows of a window
+        array = array[newest]
     shape, dtype = (len(array), *tensor.shape), np.dtype(tensor.dtype.numpy)
     converted = array.astype(dtype)
     # Nothing is rounded to fit: a judge with another type computes something else.

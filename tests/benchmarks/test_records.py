@@ -3,6 +3,7 @@
 import pytest
 import records
 from counting.report import PAGES
+from counting.wake_word import PUBLISHED
 from records import PEER, ROWS, Record
 
 
@@ -31,3 +32,12 @@ def test_a_peer_takes_more_cycles_than_mlfbuild(committed: list[Record]) -> None
     for record in (record for record in committed if record.place == PEER):
         assert 0 <= record.waiting < record.cycles
         assert record.cycles > ours[record.part, record.network]
+
+
+def test_the_wake_word_is_modelled_with_its_features_and_as_a_stream(committed: list[Record]) -> None:
+    found = {(record.part, record.place): record.cycles for record in committed if record.network == "sww"}
+    parts = {"stm32l4r5-single-bank", "stm32u575", "stm32h7a3"}
+    assert found.keys() == {(part, place) for part in parts for place in ("flash", "stream", "features")}
+    for part in parts:
+        assert 9 * found[part, "stream"] < found[part, "flash"]
+        assert (found[part, "features"] + found[part, "flash"]) / 1e6 < PUBLISHED[part].cycles

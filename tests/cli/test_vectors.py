@@ -15,6 +15,7 @@ from mlfbuild.verify import VectorsOrigin, vectors_origin
 from support.command import Folder
 from support.firmware_repo import tiny_network
 from support.oracle import tflite_micro_cases
+from support.tflite_builder import Network
 
 JUDGES = ("tflite_micro", "tflite_micro.python.tflite_micro", "ai_edge_litert", "ai_edge_litert.interpreter")
 
@@ -144,6 +145,27 @@ def test_onnx_has_its_own_evaluator(desk: Folder) -> None:
         expected = np.tanh(arrays["in0"].astype(np.float64)).sum(axis=(1, 2), keepdims=True)
         assert np.allclose(arrays["out0"], expected, atol=1e-6)
     assert origin_of(desk, "tests/net.npz").judge.startswith("ONNX ReferenceEvaluator")
+
+
+def test_rows_of_a_stream_are_compared_with_its_windows(desk: Folder) -> None:
+    net = Network()
+    weights = np.arange(-6, 6, dtype=np.int8).reshape(1, 3, 1, 4) * 9
+    x = net.input((1, 6, 1, 4), scale=0.1, zero_point=-3)
+    model = net.build([net.depthwise_conv2d(x, weights, weight_scales=[0.02] * 4, scale=0.2, zero_point=5)])
+    desk.write("models/ear.tflite", model)
+    text = (desk.root / "mlfbuild.yml").read_text()
+    added = "  ear: {source: models/ear.tflite, options: {stream: true}}\n  alpha:"
+    desk.write("mlfbuild.yml", text.replace("  alpha:", added))
+    desk.run("vectors", "ear", "--cases", "8", status=0)
+    with np.load(desk.root / "tests/ear.npz") as arrays:
+        rows, newest = arrays["in0"], arrays["out0"]
+    assert rows.shape == newest.shape == (8, 1, 1, 1, 4)
+    # The window is full of zeros before the first row.
+    heard = np.concatenate([np.full((5, 4), -3, np.int8), rows.reshape(8, 4)])
+    cases = tflite_micro_cases(model, [[heard[run : run + 6].reshape(1, 6, 1, 4)] for run in range(8)])
+    assert np.array_equal(newest[:, 0, 0, 0], np.stack([case[0][0, -1, 0] for case in cases]))
+    desk.run("vectors", "alpha", status=0)
+    assert "ear: 8 cases right on host" in desk.run("verify", status=0).out
 
 
 def test_a_missing_file_names_the_command(desk: Folder) -> None:

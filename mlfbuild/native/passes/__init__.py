@@ -16,5 +16,6 @@ if TYPE_CHECKING:
     from mlfbuild.native.passes.fusion import fuse
     from mlfbuild.native.passes.pipeline import run_passes
     from mlfbuild.native.passes.round_products import rounded_products
+    from mlfbuild.native.passes.streaming import streamed, windows_of
 else:
     __getattr__ = lazy_attributes(__name__)

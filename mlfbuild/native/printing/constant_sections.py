@@ -32,9 +32,11 @@ from mlfbuild.native.lowering import Constant
 WEIGHTS = frozenset({"filter", "packed", "weights", "recurrent", "feature", "time", "constant"})
 BIASES = frozenset(
     {"bias", "biases", "feature_bias", "channels", "offsets", "sums", "weight_scales", "weight_sums", "block_scales",
-     "real_sums", "rescalings"}
+     "real_sums", "rescalings", "base"}
 )  # fmt: skip
-TABLES = frozenset({"table", "reciprocals", "exponentials", "order", "padding", "rows", "columns", "initial", "roots"})
+TABLES = frozenset(
+    {"table", "reciprocals", "exponentials", "order", "padding", "rows", "columns", "initial", "roots", "features"}
+)
 """Names of constants by class; the class of other constants follows from their type."""
 
 

@@ -18,7 +18,7 @@ from mlfbuild.core import UsageError
 from mlfbuild.datasets import DataKeys, Dataset, open_data
 from mlfbuild.jobs import default_name, is_model
 from mlfbuild.library import CompileRequest, TensorInfo
-from mlfbuild.native import Choices, Graph, evaluate_in_turn, read_model
+from mlfbuild.native import Graph, evaluate_in_turn, read_network
 from mlfbuild.quantization import LossCases, LossMeter, LossReport, is_quantized, node_names, unpaired_text
 from mlfbuild.targets import CPUS
 from mlfbuild.verify.host import Model, load_library
@@ -118,7 +118,7 @@ def _opened(request: CompileRequest, timeout: float, stack: ExitStack) -> _Side:
     traced = replace(request, cpu=CPUS["host"], options={**request.options, "trace": True})
     library = compiler_called("native").compile(traced)
     model = stack.enter_context(load_library(library, str(request.source), isolated=True, timeout=timeout))
-    return _Side(read_model(request.source, request.name, choices=Choices.of(request.options)), model)
+    return _Side(read_network(request)[0], model)
 
 
 def _paired(first: _Side, second: _Side, place: str) -> Iterator[tuple[str, str]]:
