@@ -46,7 +46,7 @@ from functools import cached_property
 
 from mlfbuild.native.graph import Graph, Node, Tensor
 from mlfbuild.native.graph.bases import Unary, Window
-from mlfbuild.native.graph.ops import Add, AveragePool2D, Conv2D, DepthwiseConv2D, MaxPool2D, Mul, Quantize, Sub
+from mlfbuild.native.graph.ops import Add, AveragePool2D, Conv2D, DepthwiseConv2D, MaxPool2D, Mul, Pad, Quantize, Sub
 
 _SUMS = (Add, Mul, Sub)
 _POINTWISE = (*_SUMS, Quantize, Unary)
@@ -145,7 +145,8 @@ def _stage(graph: Graph, index: int, node: Node) -> Stage | None:
 
 def _reach(graph: Graph, node: Node) -> Reach | None:
     operator = node.operator
-    if isinstance(operator, _POINTWISE):
+    # Elements beside a row, or channels, are added to each row alone.
+    if isinstance(operator, _POINTWISE) or (isinstance(operator, Pad) and operator.paddings[1] == (0, 0)):
         return Reach()
     if isinstance(operator, Conv2D | DepthwiseConv2D):
         weights = graph.inputs_of(node)[1]
