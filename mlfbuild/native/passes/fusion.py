@@ -58,6 +58,7 @@ from mlfbuild.native.lowering import (
     LoweredChain,
     Stage,
     follows,
+    is_closed,
     lower_chain,
     lower_stage,
     plan_chain,
@@ -74,10 +75,10 @@ MOST_EXTRA = {"balanced": 0.01, "smallest": 0.25}
 _EXTRA_OF_THUMB = 0.02
 """At least this much on Cortex-M without SIMD, whose fast kernels need scratch memory that the portable ones do not."""
 # Longer chains gain little: each further operator adds a line buffer and saves only one more image.
-_LONGEST = 12
+_LONGEST = 16
 """The most operators of a chain."""
 # So that networks of hundreds of operators compile in seconds.
-_SOUGHT = 400
+_SOUGHT = 1200
 """The approximate number of sequences of operators that are tried as chains."""
 
 
@@ -308,11 +309,13 @@ class _Cutting:
             for index in range(first, min(len(stages), first + longest)):
                 stage = stages[index]
                 if stage is not None and chained:
-                    # Not a continuation if the tensor between them has another reader, who would need it as a whole.
-                    stage = follows(stage, chained[-1], readers)
+                    stage = follows(stage, chained)
                 if stage is None:
                     break
                 chained.append(stage)
+                # Another reader would need an image between the stages as a whole. It may be one of the next stages.
+                if not is_closed(chained, readers):
+                    continue
                 worst = max(piece.memory for piece in self.single[first : index + 1])
                 # Others cannot lower the worst piece, whatever they cost.
                 yield from (piece for piece in self._variants(tuple(chained)) if piece.memory < worst)
@@ -344,7 +347,7 @@ class _Cutting:
         first, last = chain.stages[0], chain.stages[-1]
         overwrites = [first.source.name] if chain.in_place else []
         # The second operand of a last ADD can be overwritten row by row, if it is not the image that the chain reads.
-        if last.operand is not None and last.operand.name != first.source.name:
+        if last.operand is not None and last.operand.name in whole_images(chain.stages)[1:]:
             overwrites.append(last.operand.name)
         overwrites = [name for name in overwrites if self.lives.dies(name, last.index + 1)]
         return self.lives.piece(first.index, last.node, last.index + 1, overwrites, scratch)
