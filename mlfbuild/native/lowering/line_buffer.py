@@ -247,8 +247,8 @@ class _Printing:
     def _read_last(self, at: int) -> Iterator[int]:
         """Yield the numbers of buffers that keep rows, and that no later stage than the one at ``at`` reads."""
         chain = self.chain
-        later = {*chain.sources[at + 1 :], *chain.operands[at + 1 :]}
-        for read in sorted({chain.sources[at], chain.operands[at]} - later):
+        reads = [{source, operand or source} for source, operand in zip(chain.sources, chain.operands, strict=True)]
+        for read in sorted(reads[at].difference(*reads[at + 1 :])):
             if chain.lines[read].kept and (read > 0 or chain.copied):
                 yield read
 
