@@ -133,7 +133,7 @@ def write_sources(module: Module, folder: Path) -> Subject:
         name=module.name,
         sources=sorted((folder / "host/src").glob("*.c")),
         include_dirs=[folder / "host/include"],
-        call=f"mlf_{module.name}_run(inputs, outputs, workspace)",
+        call=f"mlf_{module.name}_run({'' if module.workspace_io else 'inputs, outputs, '}workspace)",
         workspace_size=module.main[0].workspace_size,
     )
 
