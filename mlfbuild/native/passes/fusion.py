@@ -5,7 +5,7 @@ runs, and a chain executes more instructions than its operators one after the ot
 piece that needs most. So the question is: which cut has the smallest worst piece, for at most so many instructions
 more?
 
-1. All chains are collected that need less memory than the worst of their nodes alone: up to 12 nodes, with several
+1. All chains are collected that need less memory than the worst of their nodes alone: up to 16 nodes, with several
    numbers of rows per step, in place of their input or not, aligned to whole steps or not.
 2. For a given limit on the memory of each piece, dynamic programming over the nodes finds the cheapest cut: the best
    cut of the first n nodes is the best one of the first m, plus a piece from m to n.
