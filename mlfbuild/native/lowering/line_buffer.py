@@ -57,8 +57,8 @@ The 192 bytes of both buffers replace the 256 bytes of ``a``. The larger the ima
 
 An image between the operators may have several readers in the chain, such as a residual block's input: its buffer then
 keeps rows until the last of them has read them, so that the others begin to read at an offset. The second operand of an
-addition, multiplication or subtraction may also be a complete image. Tensors that do not have four dimensions, or have a
-batch of more than one image, are not chained. No row is computed twice. The cost of a chain is that rows are copied,
+addition, multiplication or subtraction may also be a complete image. Tensors that do not have four dimensions, or have
+a batch of more than one image, are not chained. No row is computed twice. The cost of a chain is that rows are copied,
 that kernels are called for a few pixels, and that steps at the borders may compute rows outside of an image.
 """
 
