@@ -48,7 +48,8 @@ class Work:
 
 def in_folder(work: Work, options: argparse.Namespace) -> Modelled:
     """Model ``work`` in a new folder, which is below ``--keep`` or deleted afterwards."""
-    run = partial(model_cycles, work.network, PARTS[work.part], work.model, flags=options.flags, memory=options.memory)
+    chosen = {"memory": options.memory}
+    run = partial(model_cycles, work.network, PARTS[work.part], work.model, flags=options.flags, options=chosen)
     if options.keep is not None:
         return run(folder=options.keep / f"{work.network}-{work.part}")
     with tempfile.TemporaryDirectory() as folder:

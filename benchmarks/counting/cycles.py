@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from elftools.elf.elffile import ELFFile
 
-from counting.firmware import BOARDS as BOARD_OF_CPU, SHARED, MeasurementError, build, write_case_data
+from counting.firmware import BOARDS as BOARD_OF_CPU, SHARED, MeasurementError, build, found_in, write_case_data
 from counting.measure import write_sources
 from mlfbuild.library import CompileRequest, Module
 from mlfbuild.library.keys import Placement
@@ -40,6 +40,10 @@ class Modelled:
     """The same by C function, without those that it calls; the largest first."""
     lines: Mapping[str, Sequence[str]]
     """Listing of the blocks of each function that was executed."""
+    workspace: int
+    """Bytes of the workspace."""
+    stack: int
+    """Bytes of the stack."""
 
     @property
     def instructions(self) -> int:
@@ -61,22 +65,22 @@ def model_cycles(
     model: Path | None = None,
     *,
     vectors: Path | None = None,
-    stream: bool = False,
     folder: Path,
     flags: Sequence[str] = (),
-    memory: str = "balanced",
+    options: Mapping[str, str | bool] | None = None,
     placement: Placement | None = None,
 ) -> Modelled:
     """Build the ``network`` for the core of ``part``, run it once in ``folder`` and return its cycles.
 
-    ``model`` is a file instead of one of our networks; without ``vectors`` its input is zero. With ``stream``, a run
-    receives a row of its window. ``placement`` has sections of code and data.
+    ``model`` is a file instead of one of our networks; without ``vectors`` its input is zero. ``options`` are those of
+    the compiler, ``placement`` has sections of code and data.
     Raises ``MeasurementError`` if a program fails or an output differs from that of TensorFlow Lite Micro.
     """
     file = network if network.endswith("_f32") else f"{network}_int8"
     path = model or SHARED / "models" / f"{file}.tflite"
-    options = {"memory": memory, "stream": stream}
-    request = CompileRequest(network, path, CPUS[part.cpu], options=options, placement=placement or Placement())
+    request = CompileRequest(
+        network, path, CPUS[part.cpu], options=dict(options or {}), placement=placement or Placement()
+    )
     (module,) = NATIVE.compile(request).modules
     subject = write_sources(module, folder)
     checked = model is None or vectors is not None
@@ -99,7 +103,9 @@ def model_cycles(
         raise MeasurementError(f"{network}: the outputs differ from the vectors:\n{run.stdout}")
     calls = [(names[c.number - 1] if c.number else "(rest)", c.instructions, c.cycles) for c in counting.calls()]
     blocks = counting.blocks()
-    return Modelled(elf, part, calls, _by_function(blocks, symbols), _lines(elf, part, blocks, symbols))
+    stack = int(found_in(r"stack (\d+)", run.stdout))
+    listing = _lines(elf, part, blocks, symbols)
+    return Modelled(elf, part, calls, _by_function(blocks, symbols), listing, subject.workspace_size, stack)
 
 
 def _table(

@@ -129,11 +129,13 @@ def write_sources(module: Module, folder: Path) -> Subject:
         path = folder / file.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(file.data)
+    arguments = [*([] if module.workspace_io else ["inputs", "outputs"]), "workspace"]
+    arguments += ["kept"] if module.state_size else []
     return Subject(
         name=module.name,
         sources=sorted((folder / "host/src").glob("*.c")),
         include_dirs=[folder / "host/include"],
-        call=f"mlf_{module.name}_run(inputs, outputs, workspace{', kept' if module.state_size else ''})",
+        call=f"mlf_{module.name}_run({', '.join(arguments)})",
         workspace_size=module.main[0].workspace_size,
         state_size=module.state_size,
         reset=f"(void)mlf_{module.name}_reset(kept)" if module.state_size else "(void)0",

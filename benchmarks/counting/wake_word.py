@@ -51,6 +51,5 @@ def model_wake_word(part: str, place: str, source: Path) -> Modelled:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         np.savez(folder / "vectors.npz", in0=rows if place == STREAM else cases, out0=outputs[0])
-        return model_cycles(
-            NETWORK, PARTS[part], model, vectors=folder / "vectors.npz", stream=place == STREAM, folder=folder
-        )
+        options = {"stream": place == STREAM}
+        return model_cycles(NETWORK, PARTS[part], model, vectors=folder / "vectors.npz", options=options, folder=folder)

@@ -8,12 +8,12 @@ import pytest
 
 from mlfbuild.compilers import compiler_called
 from mlfbuild.library import CompileRequest, Library
-from mlfbuild.native.graph.ops import Conv2D
-from mlfbuild.native.lowering.chains import Reach, plan_chain, stages_of
+from mlfbuild.native.graph.ops import Add, Conv2D
+from mlfbuild.native.lowering.chains import Reach, follows, plan_chain, stages_of
 from mlfbuild.native.passes import fusion
 from mlfbuild.targets import CPUS
 from support.board_cases import wrong_networks
-from support.chain_networks import chain_case
+from support.chain_networks import branched_case, chain_case
 from support.checks import board_jobs, check_on_host
 from support.drawing import Case
 from support.examples import first_on_push
@@ -71,6 +71,15 @@ def test_chains_equal_tensorflow_lite_micro(cpu: str, quantized: bool) -> None:
 @pytest.mark.parametrize(("cpu", "quantized"), KINDS)
 def test_chains_equal_tensorflow_lite_micro_for_many_cases(first: int, cpu: str, quantized: bool) -> None:
     check_chains(range(first, first + 20), cpu, quantized=quantized)
+
+
+@pytest.mark.usefixtures("whatever_it_costs")
+@pytest.mark.parametrize("cpu", first_on_push(["cortex-m4", "cortex-m55"]))
+def test_chains_with_branches_equal_tensorflow_lite_micro(cpu: str) -> None:
+    cases = [branched_case(seed) for seed in range(4)]
+    libraries = compiled(cases, cpu)
+    assert any("MAX_POOL_2D + ADD" in text or "PAD + ADD" in text for text in map(generated, libraries))
+    check_on_host(libraries, cases, range(4))
 
 
 @pytest.mark.usefixtures("whatever_it_costs")
@@ -140,6 +149,24 @@ def test_rows_of_each_step() -> None:
     assert [(lines.count, lines.kept, lines.lead) for lines in chain.lines] == [(4, 2, 1), (4, 1, 0), (2, 0, 0)]
     assert (chain.first_step, chain.steps) == (-1, 3)
     assert plan_chain([first, second], 4, in_place=True) is None  # 6 rows are no whole number of steps
+
+
+def test_image_that_is_added_later_stays_in_its_line_buffer() -> None:
+    s = Sketch()
+    s.tensor("x", 1, 8, 4, 2)
+    for source, output in ("xa", "ab", "bc", "cd"):
+        weights = s.weights(f"w{output}", 2, 3, 3, 2)
+        s.node(Conv2D(padding=((1, 1), (1, 1))), source, weights, s.tensor(output, 1, 8, 4, 2))
+    s.node(Add(), "d", "a", s.tensor("e", 1, 8, 4, 2))
+    chained = [stage for stage in stages_of(s.graph(["x"], ["e"])) if stage is not None]
+    assert follows(chained[4], chained[2:3]) is None  # reads neither the input nor the output of that
+    assert follows(chained[4], chained[3:4]) == chained[4]  # adds a complete image
+    chain = plan_chain(chained, 1, in_place=False)
+    assert chain is not None
+    assert chain.operands == (0, 0, 0, 0, 1)
+    rows = [(lines.kept, lines.lead) for lines in chain.lines]
+    assert rows == [(2, 4), (3, 3), (2, 2), (2, 1), (0, 0), (0, 0)]
+    assert chain.lines[1].offset(1) == 8  # where the convolution begins to read; the row before is for the addition
 
 
 def test_output_never_overwrites_rows_that_are_read_later() -> None:

@@ -109,3 +109,21 @@ def chain_case(seed: int, *, quantized: bool = True) -> Case:
         layers.known.append(image)
         image = layers.grow(image)
     return layers.case(layers.network.pool2d("MAX", image, layers.shape_of(image)[1:3]))
+
+
+def branched_case(seed: int) -> Case:
+    """Return a network of blocks whose input, pooled and with further channels of zeros, is added to their result."""
+    layers = _ChainLayers(seed, quantized=True)
+    image = layers.pointwise(layers.input(1, 16, layers.size(4, 7), 3), 4)
+    for stride in (1, 2, 1):
+        source, channels = image, layers.shape_of(image)[3]
+        window = {"stride": (stride, stride), "padding": "SAME"}
+        weights = layers.weights(1, 3, 3, channels)
+        image = layers.network.depthwise_conv2d(image, weights, **layers.affine(image, 9, channels), **window)
+        image = layers.pointwise(image, more := layers.size(channels, channels + 3))
+        if stride > 1:
+            source = layers.network.pool2d("MAX", source, (2, 2), **window)
+        if more > channels:
+            source = layers.network.pad(source, [(0, 0), (0, 0), (0, 0), (0, more - channels)])
+        image = layers.network.add(image, source, activation="RELU", **layers.scale(image, 1.4))
+    return layers.case(layers.network.pool2d("MAX", image, layers.shape_of(image)[1:3]))

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
         Candidate, Constant, KernelCall, Origin, Parameter, ScratchBuffer, check_constants,
     )
     from mlfbuild.native.lowering.chains import (
-        Chain, ImageRows, Stage, follows, plan_chain, rows_to_try, stages_of, whole_images,
+        Chain, ImageRows, Stage, follows, is_closed, plan_chain, rows_to_try, stages_of, whole_images,
     )
     from mlfbuild.native.lowering.dispatch import lower, lower_all
     from mlfbuild.native.lowering.line_buffer import Lower, LoweredChain, lower_chain, lower_stage

@@ -11,8 +11,11 @@ The planning goes backwards, from the output, which has ``count`` rows per step,
     kept of the input   = rows of the window - stride, at least 0
     lead of the input   = lead of the output * stride - padding above + kept
 
-so that the rows that a step needs are in the buffer when it runs. Steps before 0 fill the buffers: as many as the
-largest lead needs. For example, two 3x3 convolutions with padding, from the output backwards, two rows in a step::
+so that the rows that a step needs are in the buffer when it runs. An image with several readers, such as the one that a
+residual block adds to its result, has the largest lead of them, and keeps rows until the last reader needs them. Steps
+before 0 fill the buffers: as many as the largest lead needs.
+
+For example, two 3x3 convolutions with padding, from the output backwards, two rows in a step::
 
     image     count   kept   lead   buffer in rows
     output    2       0      0      none
@@ -26,8 +29,8 @@ lead 2, kept 3, a buffer of five rows, and no step that does both.
 The rules of correctness, which make ``plan_chain`` return ``None``:
 
 1. ``rows`` divides the height of the output.
-2. Each image between two stages has one reader, of the next stage.
-3. A second operand (of ADD, MUL or SUB) is a complete image. No step may then compute rows outside of the image,
+2. All readers of an image between two stages are stages of the chain, and take equally many rows of it in a step.
+3. A second operand (of ADD, MUL or SUB) may be a complete image. No step may then compute rows outside of the image,
    because there are no such rows to read.
 4. In place, no step overwrites rows of the input that a later step reads. The positions of writes and reads are linear
    in the step, so that the first and the last critical step decide. Pointwise chains whose output is larger run
@@ -40,13 +43,14 @@ This module does not decide whether a chain is worth it (``passes/fusion.py``), 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from mlfbuild.native.graph import Graph, Node, Tensor
 from mlfbuild.native.graph.bases import Unary, Window
-from mlfbuild.native.graph.ops import Add, AveragePool2D, Conv2D, DepthwiseConv2D, MaxPool2D, Mul, Quantize, Sub
+from mlfbuild.native.graph.ops import Add, AveragePool2D, Conv2D, DepthwiseConv2D, MaxPool2D, Mul, Pad, Quantize, Sub
 
 _SUMS = (Add, Mul, Sub)
 _POINTWISE = (*_SUMS, Quantize, Unary)
@@ -110,20 +114,30 @@ def stages_of(graph: Graph) -> tuple[Stage | None, ...]:
     return tuple(_stage(graph, index, node) for index, node in enumerate(graph.nodes))
 
 
-def follows(stage: Stage, previous: Stage, readers: Mapping[str, int]) -> Stage | None:
-    """Return ``stage`` as the one after ``previous``, or ``None`` if it cannot be.
+def follows(stage: Stage, stages: Sequence[Stage]) -> Stage | None:
+    """Return ``stage`` as the one after ``stages``, or ``None`` if it cannot be.
 
-    It must be the only reader of the output of ``previous``. ``readers`` counts the nodes that read each tensor; an
-    output of the graph counts as one more reader.
+    It must read the input image of ``stages`` or an output of one of them. An output comes first, as its source.
     """
-    name = previous.output.name
-    if readers[name] != 1 or stage.node.inputs.count(name) != 1:
-        return None
-    if stage.source.name == name:
-        return stage
-    if stage.operand is not None and stage.operand.name == name:
-        return replace(stage, source=stage.operand, operand=stage.source)
-    return None
+    places = _places(stages)
+    if stage.operand is not None and places.get(stage.operand.name, -1) > places.get(stage.source.name, -1):
+        stage = replace(stage, source=stage.operand, operand=stage.source)
+    name = stage.source.name
+    return stage if name in places and stage.node.inputs.count(name) == 1 else None
+
+
+def is_closed(stages: Sequence[Stage], readers: Mapping[str, int]) -> bool:
+    """Return whether no other node needs an output of ``stages`` except the last one's.
+
+    ``readers`` counts the nodes that read each tensor; an output of the graph counts as one more reader.
+    """
+    inside = Counter(name for stage in stages for name in set(stage.node.inputs))
+    return all(readers[stage.output.name] == inside[stage.output.name] for stage in stages[:-1])
+
+
+def _places(stages: Sequence[Stage]) -> Mapping[str, int]:
+    """Return the images of a chain, and their positions in ``Chain.lines``."""
+    return {stages[0].source.name: 0, **{stage.output.name: at + 1 for at, stage in enumerate(stages)}}
 
 
 def _stage(graph: Graph, index: int, node: Node) -> Stage | None:
@@ -145,7 +159,8 @@ def _stage(graph: Graph, index: int, node: Node) -> Stage | None:
 
 def _reach(graph: Graph, node: Node) -> Reach | None:
     operator = node.operator
-    if isinstance(operator, _POINTWISE):
+    # Elements beside a row, or channels, are added to each row alone.
+    if isinstance(operator, _POINTWISE) or (isinstance(operator, Pad) and operator.paddings[1] == (0, 0)):
         return Reach()
     if isinstance(operator, Conv2D | DepthwiseConv2D):
         weights = graph.inputs_of(node)[1]
@@ -182,6 +197,10 @@ class ImageRows:
         """Whether no step computes rows both inside and outside the image."""
         return self.lead % self.count == 0 and self.image.shape[1] % self.count == 0
 
+    def offset(self, row: int) -> int:
+        """Return the bytes before a row in the line buffer; ``row`` is what step 0 reads."""
+        return (row - self.lead + self.kept) * self.row
+
 
 @dataclass(frozen=True)
 class Chain:
@@ -200,11 +219,26 @@ class Chain:
     backward: bool = False
     """Whether steps count down, so that an output with longer rows can be in place."""
 
-    @property
+    @cached_property
+    def sources(self) -> tuple[int, ...]:
+        """The position in ``lines`` of the image that each stage reads."""
+        places = _places(self.stages)
+        return tuple(places[stage.source.name] for stage in self.stages)
+
+    @cached_property
+    def operands(self) -> tuple[int, ...]:
+        """The position in ``lines`` of each stage's second operand; 0 if it has none, or if it is a complete image."""
+        places = _places(self.stages)
+        return tuple(places.get(stage.operand.name, 0) if stage.operand is not None else 0 for stage in self.stages)
+
+    @cached_property
     def copied(self) -> bool:
         """Whether rows of the input image are copied to a line buffer instead of being read in place."""
-        reach = self.stages[0].reach
-        return self.in_place or reach.before > 0 or reach.after > 0 or not self.lines[1].whole
+        readers = (at for at, source in enumerate(self.sources) if source == 0)
+        return self.in_place or any(
+            self.stages[at].reach.before > 0 or self.stages[at].reach.after > 0 or not self.lines[at + 1].whole
+            for at in readers
+        )
 
     @property
     def buffers(self) -> tuple[ImageRows, ...]:
@@ -223,20 +257,41 @@ def plan_chain(stages: Sequence[Stage], rows: int, *, in_place: bool, aligned: b
     if output.shape[1] % rows:
         return None
     lines = [ImageRows(output, rows, 0, 0, stages[-1].output_row)]
-    for stage in reversed(stages):
-        made, reach = lines[0], stage.reach
-        count, lead = made.count * reach.stride, made.lead * reach.stride - reach.before + reach.kept
+    for at in range(len(stages) - 1, -1, -1):
+        image = stages[at].source if at == 0 else stages[at - 1].output
+        wanted = (_wanted(stage, image, made, inside=at > 0) for stage, made in zip(stages[at:], lines, strict=True))
+        reads = [read for read in wanted if read is not None]
+        counts = {read.count for read in reads}
+        if len(counts) != 1:
+            return None
+        (count,), lead = counts, max(read.lead for read in reads)
         # The input of the chain needs no alignment: rows are copied from it one by one.
-        ahead = -lead % count if aligned and len(lines) < len(stages) else 0
-        lines.insert(0, ImageRows(stage.source, count, reach.kept + ahead, lead + ahead, stage.source_row))
+        lead += -lead % count if aligned and at > 0 else 0
+        row = image.size // image.shape[1]
+        lines.insert(0, ImageRows(image, count, lead - min(read.lead - read.kept for read in reads), lead, row))
     run_up = max(0, *(-(-each.lead // each.count) for each in lines))
     backward = in_place and _expands(stages)
     chain = Chain(tuple(stages), tuple(lines), -run_up, output.shape[1] // rows, in_place, backward)
     # A second operand is a complete image without rows of padding.
     operands_whole = all(
-        stage.operand is None or made.whole for stage, made in zip(chain.stages, chain.lines[1:], strict=True)
+        stage.operand is None or place > 0 or made.whole
+        for stage, place, made in zip(chain.stages, chain.operands, chain.lines[1:], strict=True)
     )
     return chain if operands_whole and (not in_place or _spares_input(chain)) else None
+
+
+def _wanted(stage: Stage, image: Tensor, made: ImageRows, *, inside: bool) -> ImageRows | None:
+    """Return the rows of ``image`` that ``stage`` reads from a line buffer to make ``made``; ``None`` if it does not.
+
+    Second operands are in a line buffer if the image is ``inside`` the chain: its input image is complete.
+    """
+    reach = stage.reach
+    if stage.source.name == image.name:
+        lead = made.lead * reach.stride - reach.before + reach.kept
+        return ImageRows(image, made.count * reach.stride, reach.kept, lead, stage.source_row)
+    if inside and stage.operand is not None and stage.operand.name == image.name:
+        return replace(made, image=image, kept=0)
+    return None
 
 
 def _expands(stages: Sequence[Stage]) -> bool:
@@ -262,8 +317,9 @@ def _spares_input(chain: Chain) -> bool:
 
 def whole_images(stages: Sequence[Stage]) -> tuple[str, ...]:
     """Return the names of the complete images that a chain of ``stages`` reads, its input image first, each once."""
+    made = {stage.output.name for stage in stages}
     operands = (stage.operand.name for stage in stages if stage.operand is not None)
-    return tuple(dict.fromkeys((stages[0].source.name, *operands)))
+    return tuple(dict.fromkeys((stages[0].source.name, *(name for name in operands if name not in made))))
 
 
 def rows_to_try(output: Tensor, nodes: int) -> tuple[int, ...]:

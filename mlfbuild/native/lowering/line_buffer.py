@@ -55,9 +55,10 @@ The C has one loop::
 
 The 192 bytes of both buffers replace the 256 bytes of ``a``. The larger the image, the more a chain saves.
 
-A chain has no branches: each image between its operators has one reader. Only the second operand of an addition,
-multiplication or subtraction is another image, which is complete. Tensors that do not have four dimensions, or have a
-batch of more than one image, are not chained. No row is computed twice. The cost of a chain is that rows are copied,
+An image between the operators may have several readers in the chain, such as a residual block's input: its buffer then
+keeps rows until the last of them has read them, so that the others begin to read at an offset. The second operand of an
+addition, multiplication or subtraction may also be a complete image. Tensors that do not have four dimensions, or have
+a batch of more than one image, are not chained. No row is computed twice. The cost of a chain is that rows are copied,
 that kernels are called for a few pixels, and that steps at the borders may compute rows outside of an image.
 """
 
@@ -186,11 +187,11 @@ def _overwrites(lowered: LoweredChain) -> tuple[int, ...]:
     chain = lowered.chain
     last, overwrites = chain.stages[-1], lowered.calls[-1].overwrites
     positions = [0] if chain.in_place else []
-    operand = last.operand
-    if operand is not None and operand.name != chain.stages[0].source.name:
+    operand, images = last.operand, whole_images(chain.stages)
+    if operand is not None and operand.name in images[1:]:
         # Only if the kernel of the last operator permits it for its own tensors.
         if_alone = last.node.inputs.index(operand.name) in overwrites
-        positions += [whole_images(chain.stages).index(operand.name)] if if_alone else []
+        positions += [images.index(operand.name)] if if_alone else []
     return tuple(positions)
 
 
@@ -239,10 +240,18 @@ class _Printing:
             yield "if (step >= 0) {" if last else f"if (mlf_lines_inside(&lines{at + 1}, step)) {{"
         yield from (f"    {line}" for line in self._call(at, stage, call))
         yield "}"
-        if self.chain.lines[at].kept and (at > 0 or self.chain.copied):
-            yield f"mlf_lines_keep(&lines{at}, buffer{at});"
+        for read in self._read_last(at):
+            yield f"mlf_lines_keep(&lines{read}, buffer{read});"
         if not last and not always:
             yield f"mlf_lines_pad(&lines{at + 1}, step, buffer{at + 1});"
+
+    def _read_last(self, at: int) -> Iterator[int]:
+        """Yield the numbers of buffers that keep rows, and that no later stage than the one at ``at`` reads."""
+        chain = self.chain
+        reads = [{source, operand or source} for source, operand in zip(chain.sources, chain.operands, strict=True)]
+        for read in sorted(reads[at].difference(*reads[at + 1 :])):
+            if chain.lines[read].kept and (read > 0 or chain.copied):
+                yield read
 
     def _call(self, at: int, stage: Stage, call: KernelCall) -> Iterator[str]:
         """Yield the definitions of the parameters of ``call``, then its body."""
@@ -272,16 +281,19 @@ class _Printing:
         """Return the addresses of the rows that the stage at ``at`` reads and writes in a step."""
         chain, made = self.chain, self.chain.lines[at + 1]
         images = whole_images(chain.stages)
-        if at == 0 and not chain.copied:
+        place, first = chain.sources[at], made.lead * stage.reach.stride - stage.reach.before
+        if place == 0 and not chain.copied:
             source = _rows("(const int8_t *)image0", made, chain.lines[0].row * stage.reach.stride)
         else:
-            source = f"buffer{at}"
+            source = _row_in(chain, place, first)
         if at + 1 == self._end:
             output = _rows("(int8_t *)result", made, made.row)
         else:
             output = f"mlf_lines_new(&lines{at + 1}, buffer{at + 1})"
         strips = {_SOURCE: source, _OUTPUT: output}
-        if stage.operand is not None:
+        if chain.operands[at]:
+            strips[_OPERAND] = _row_in(chain, chain.operands[at], made.lead)
+        elif stage.operand is not None:
             image = images.index(stage.operand.name)
             row = stage.operand.size // stage.operand.shape[1]
             strips[_OPERAND] = _rows(f"(const int8_t *)image{image}", made, row)
@@ -292,6 +304,12 @@ def _rows(image: str, made: ImageRows, row: int) -> str:
     """Return the address of the step's first row in ``image``, which has ``row`` bytes for each row of ``made``."""
     lead = f" + {made.lead * row}" if made.lead > 0 else f" - {-made.lead * row}" if made.lead < 0 else ""
     return f"({image} + step * {made.count * row}{lead})"
+
+
+def _row_in(chain: Chain, place: int, row: int) -> str:
+    """Return the address in the line buffer at ``place`` of what is row ``row`` in step 0."""
+    offset = chain.lines[place].offset(row)
+    return f"(buffer{place} + {offset})" if offset else f"buffer{place}"
 
 
 def _cast(c_type: str, address: str) -> str:
