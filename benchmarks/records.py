@@ -2,7 +2,7 @@
 
     python benchmarks/records.py                     model all and print the table
     python benchmarks/records.py --update            and write benchmarks/results/cycles.json and docs/performance.md
-    python benchmarks/records.py --parts stm32l4r5   only some parts
+    python benchmarks/records.py --parts stm32l4r5   only some parts; with --update, the others keep their records
     python benchmarks/records.py --peers DIR         and TensorFlow Lite Micro with CMSIS-NN, else its committed cycles
 
 Each network is modelled three times: with code and weights in flash, with its code in RAM, and with code and weights in
@@ -55,6 +55,7 @@ ROWS = {
     "stm32l4r5": _INT8,
     "stm32l4r5-single-bank": _INT8,
     "stm32u575": _INT8,
+    "stm32u385": _INT8,
     "stm32h7a3": NETWORKS,
     "stm32f746": _INT8,
     "stm32g0b1": _INT8,
@@ -168,6 +169,25 @@ def _million(cycles: int) -> str:
     return f"{cycles / 1e6:.3f}" if cycles else "does not fit"
 
 
+def _works(parts: Sequence[str], networks: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Return part, network and place of the records of ``parts`` and ``networks``."""
+    return [
+        (part, network, place)
+        for part in parts
+        for network in ROWS[part]
+        if network in networks
+        for place in PLACEMENTS
+        if place == "flash" or part not in _ZERO
+    ]
+
+
+def _with_committed(records: Sequence[Record]) -> list[Record]:
+    """Return ``records`` and the committed ones of other parts and networks, in the order of ``ROWS``."""
+    found = {(r.part, r.network, r.place): r for r in (*load(), *records)}
+    ours = [found[work] for work in _works(list(ROWS), NETWORKS) if work in found]
+    return [*ours, *(r for r in found.values() if r.place == PEER)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", nargs="+", choices=ROWS, default=list(ROWS))
@@ -176,30 +196,19 @@ def main() -> None:
     parser.add_argument("--update", action="store_true", help="write the results into the repository")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
-    works = [
-        (part, network, place)
-        for part in options.parts
-        for network in ROWS[part]
-        if network in options.networks
-        for place in PLACEMENTS
-        if place == "flash" or part not in _ZERO
-    ]
-    if options.update and len(works) != sum(len(n) * (1 if p in _ZERO else len(PLACEMENTS)) for p, n in ROWS.items()):
-        parser.error("--update models all; omit --parts and --networks")
+    works = _works(options.parts, options.networks)
     try:
         with ProcessPoolExecutor(options.jobs) as pool:
             records = list(pool.map(modelled, *zip(*works, strict=True)))
             if options.peers:
                 peers = [(part, network) for part, network, place in works if _has_peer(part, network, place)]
                 records += pool.map(modelled_peer, *zip(*peers, strict=True), repeat(options.peers))
-            else:
-                records += [record for record in load() if record.place == PEER]
     except (MeasurementError, MlfError, OSError) as error:
         print(error, file=sys.stderr)
         sys.exit(2)
     print(*blocks(records).values(), sep="\n")
     if options.update:
-        save(records)
+        save(_with_committed(records))
 
 
 if __name__ == "__main__":

@@ -48,6 +48,9 @@ PUBLISHED: Mapping[str, Mapping[str, Published]] = {
     "stm32u575": _of(
         160, kws=(28.99, _ST13), ic=(104.29, _PLUMERAI), vww=(59.27, _ST13), ad=(3.09, _BOSCH)
     ),
+    "stm32u385": _of(
+        96, kws=(48.30, _ST13), ic=(182.45, _ST13), vww=(98.74, _ST13), ad=(5.410, _ST13)
+    ),
     "stm32h7a3": _of(
         280, kws=(11.32, _ST12), ic=(40.84, _ST12), vww=(23.80, _ST12), ad=(1.08, _BOSCH),
         ic_f32=(124.22, _BOSCH), vww_f32=(81.42, _BOSCH), ad_f32=(5.23, _BOSCH),
