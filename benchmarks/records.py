@@ -28,7 +28,7 @@ from counting.cycles import PARTS, model_cycles
 from counting.firmware import REPOSITORY, MeasurementError
 from counting.images import model_image
 from counting.measure import NETWORKS
-from counting.published import PUBLISHED, Published
+from counting.published import PUBLISHED
 from counting.report import put_into_pages, table
 from elftools.elf.elffile import ELFFile
 
@@ -39,6 +39,7 @@ from mlfbuild.timing import modelled_error
 
 COMMITTED = REPOSITORY / "benchmarks/results/cycles.json"
 _INT8 = tuple(network for network in NETWORKS if not network.endswith("_f32"))
+_COLUMNS = ("kws", "ic", "vww", "ad")
 _CODE, _WEIGHTS = ".ramfunc", ".data.weights"
 PLACEMENTS: Mapping[str, Placement] = {
     "flash": Placement(),
@@ -58,6 +59,7 @@ ROWS = {
     "stm32u385": _INT8,
     "stm32h7a3": NETWORKS,
     "stm32f746": _INT8,
+    "ra8d1": _INT8,
     "stm32g0b1": _INT8,
     "psoc62": _INT8,
     "numaker-m467": _INT8,
@@ -137,28 +139,29 @@ def _sizes(image: Path) -> tuple[int, int]:
 
 
 def record_table(records: Sequence[Record]) -> str:
-    """Return the Markdown table of ``records`` from flash beside the published ones."""
-    head = ["part", "network", "modelled, M cycles", "published, M cycles", "by", "record"]
-    found = {(r.part, r.network, r.place): r for r in records}
+    """Return the Markdown table of ``records`` from flash beside the published ones, in million cycles.
+
+    A row for each part and type of numbers, a column for each network; records are bold.
+    """
+    found = {(r.part, r.network): r for r in records if r.place == "flash"}
     rows = []
     for part in PUBLISHED:
-        mcu = PARTS[part]
-        for network in ROWS[part]:
-            flash = found.get((part, network, "flash"))
-            if flash is None:
-                continue
-            theirs = PUBLISHED[part].get(network)
-            rows.append([
-                f"{part}, ±{modelled_error(mcu)} %", network, _million(flash.cycles),
-                *([""] * 3 if theirs is None else [f"{theirs.cycles:.3f}", theirs.submitter, _record(flash, theirs)]),
-            ])  # fmt: skip
-    return table(head, rows, right=range(2, 4))
+        for suffix, what in (("", ""), ("_f32", ", float32")):
+            cells = [_cell(found.get((part, f"{network}{suffix}"))) for network in _COLUMNS]
+            if any(cells):
+                rows.append([f"{part}{what}, ±{modelled_error(PARTS[part])} %", *cells])
+    return table(["part", *_COLUMNS], rows, right=())
 
 
-def _record(flash: Record, theirs: Published) -> str:
-    """Return whether the modelled cycles are below the published ones also if they are too low by the stated error."""
-    error = modelled_error(PARTS[flash.part])
-    return "yes" if flash.cycles * (100 + error) < theirs.cycles * 1e8 else ""
+def _cell(flash: Record | None) -> str:
+    if flash is None:
+        return ""
+    ours, theirs = _million(flash.cycles), PUBLISHED[flash.part].get(flash.network)
+    if theirs is None:
+        return ours
+    # A record is below the published cycles also if the modelled ones are too low by the stated error.
+    record = flash.cycles * (100 + modelled_error(PARTS[flash.part])) < theirs.cycles * 1e8
+    return f"{f'**{ours}**' if record else ours} / {theirs.cycles:.3f} {theirs.submitter}"
 
 
 def _has_peer(part: str, network: str, place: str) -> bool:

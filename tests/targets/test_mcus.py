@@ -24,7 +24,7 @@ every_mcu = pytest.mark.parametrize("mcu", MCUS.values(), ids=MCUS)
         ("nrf52840", 64, 2), ("nrf5340", 64, 4), ("nrf5340", 128, 9),
         ("psoc62", 100, 3), ("psoc62", 150, 4),
         ("ra6m4", 50, 0), ("ra6m4", 200, 3),
-        ("numaker-m467", 25, 0), ("numaker-m467", 200, 7),
+        ("numaker-m467", 25, 0), ("numaker-m467", 200, 7), ("ra8d1", 96, 1), ("ra8d1", 480, 9),
     ],
 )  # fmt: skip
 def test_flash_has_the_wait_states_of_the_manual(name: str, clock: int, waits: int) -> None:
