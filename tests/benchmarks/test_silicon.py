@@ -10,8 +10,9 @@ import silicon
 from counting import vendor_images
 from counting.firmware import BOARD_SUPPORT, COMPILER, MeasurementError
 from counting.images import Result, model_image
+from counting.points import LAYERS, NETWORKS, POINTS, Point
 from counting.report import PAGES
-from silicon import COMMITTED, LAYERS, MEAN, MOST, NETWORKS, POINTS, Bound, Point, Results
+from silicon import COMMITTED, MEAN, MOST, Bound, Results
 
 from mlfbuild.targets import BOARDS, CPUS
 from mlfbuild.timing import CORE_TIMINGS, modelled_error
