@@ -18,6 +18,7 @@ import records
 import silicon
 from counting.measure import Case
 from counting.peers import CMSIS_NN, ONNX2C_O3, PEERS, best
+from counting.points import NETWORKS
 from counting.published import PUBLISHED
 from counting.results import Results, load
 
@@ -166,8 +167,8 @@ def _published(part: str, network: str) -> int | None:
 
 def silicon_plot(results: silicon.Results) -> Plot:
     """Return modelled cycles beside those that others measured on silicon, for other projects' code."""
-    codes = list(dict.fromkeys((point.code, point.part) for point in silicon.NETWORKS))
-    points = {(point.code, point.part, point.what): point for point in silicon.NETWORKS}
+    codes = list(dict.fromkeys((point.code, point.part) for point in NETWORKS))
+    points = {(point.code, point.part, point.what): point for point in NETWORKS}
     groups = {
         _TITLES[network]: {
             "modelled": [results[points[(*code, network)].name].cycles for code in codes],

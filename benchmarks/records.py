@@ -2,7 +2,7 @@
 
     python benchmarks/records.py                     model all and print the table
     python benchmarks/records.py --update            and write benchmarks/results/cycles.json and docs/performance.md
-    python benchmarks/records.py --parts stm32l4r5   only some parts
+    python benchmarks/records.py --parts stm32l4r5   only some parts; with --update, the others keep their records
     python benchmarks/records.py --peers DIR         and TensorFlow Lite Micro with CMSIS-NN, else its committed cycles
     python benchmarks/records.py --wake-word DIR     and the streaming wake word, else its committed cycles
 
@@ -31,7 +31,7 @@ from counting.cycles import PARTS, model_cycles
 from counting.firmware import REPOSITORY, MeasurementError
 from counting.images import model_image
 from counting.measure import NETWORKS
-from counting.published import PUBLISHED, Published
+from counting.published import PUBLISHED
 from counting.report import put_into_pages, table
 from counting.wake_word import FEATURES, NETWORK, PUBLISHED as WAKE_WORD, STREAM, model_wake_word
 from elftools.elf.elffile import ELFFile
@@ -43,6 +43,7 @@ from mlfbuild.timing import modelled_error
 
 COMMITTED = REPOSITORY / "benchmarks/results/cycles.json"
 _INT8 = tuple(network for network in NETWORKS if not network.endswith("_f32"))
+_COLUMNS = ("kws", "ic", "vww", "ad")
 _CODE, _WEIGHTS = ".ramfunc", ".data.weights"
 PLACEMENTS: Mapping[str, Placement] = {
     "flash": Placement(),
@@ -59,8 +60,10 @@ ROWS = {
     "stm32l4r5": _INT8,
     "stm32l4r5-single-bank": _INT8,
     "stm32u575": _INT8,
+    "stm32u385": _INT8,
     "stm32h7a3": NETWORKS,
     "stm32f746": _INT8,
+    "ra8d1": _INT8,
     "stm32g0b1": _INT8,
     "psoc62": _INT8,
     "numaker-m467": _INT8,
@@ -156,28 +159,29 @@ def _sizes(image: Path) -> tuple[int, int]:
 
 
 def record_table(records: Sequence[Record]) -> str:
-    """Return the Markdown table of ``records`` from flash beside the published ones."""
-    head = ["part", "network", "modelled, M cycles", "published, M cycles", "by", "record"]
-    found = {(r.part, r.network, r.place): r for r in records}
+    """Return the Markdown table of ``records`` from flash beside the published ones, in million cycles.
+
+    A row for each part and type of numbers, a column for each network; records are bold.
+    """
+    found = {(r.part, r.network): r for r in records if r.place == "flash"}
     rows = []
     for part in PUBLISHED:
-        mcu = PARTS[part]
-        for network in ROWS[part]:
-            flash = found.get((part, network, "flash"))
-            if flash is None:
-                continue
-            theirs = PUBLISHED[part].get(network)
-            rows.append([
-                f"{part}, ±{modelled_error(mcu)} %", network, _million(flash.cycles),
-                *([""] * 3 if theirs is None else [f"{theirs.cycles:.3f}", theirs.submitter, _record(flash, theirs)]),
-            ])  # fmt: skip
-    return table(head, rows, right=range(2, 4))
+        for suffix, what in (("", ""), ("_f32", ", float32")):
+            cells = [_cell(found.get((part, f"{network}{suffix}"))) for network in _COLUMNS]
+            if any(cells):
+                rows.append([f"{part}{what}, ±{modelled_error(PARTS[part])} %", *cells])
+    return table(["part", *_COLUMNS], rows, right=())
 
 
-def _record(flash: Record, theirs: Published) -> str:
-    """Return whether the modelled cycles are below the published ones also if they are too low by the stated error."""
-    error = modelled_error(PARTS[flash.part])
-    return "yes" if flash.cycles * (100 + error) < theirs.cycles * 1e8 else ""
+def _cell(flash: Record | None) -> str:
+    if flash is None:
+        return ""
+    ours, theirs = _million(flash.cycles), PUBLISHED[flash.part].get(flash.network)
+    if theirs is None:
+        return ours
+    # A record is below the published cycles also if the modelled ones are too low by the stated error.
+    record = flash.cycles * (100 + modelled_error(PARTS[flash.part])) < theirs.cycles * 1e8
+    return f"{f'**{ours}**' if record else ours} / {theirs.cycles:.3f} {theirs.submitter}"
 
 
 def wake_word_table(records: Sequence[Record]) -> str:
@@ -202,6 +206,25 @@ def _million(cycles: int) -> str:
     return f"{cycles / 1e6:.3f}" if cycles else "does not fit"
 
 
+def _works(parts: Sequence[str], networks: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Return part, network and place of the records of ``parts`` and ``networks``."""
+    return [
+        (part, network, place)
+        for part in parts
+        for network in ROWS[part]
+        if network in networks
+        for place in PLACEMENTS
+        if place == "flash" or part not in _ZERO
+    ]
+
+
+def _with_committed(records: Sequence[Record]) -> list[Record]:
+    """Return ``records`` and the committed ones of other parts and networks, in the order of ``ROWS``."""
+    found = {(r.part, r.network, r.place): r for r in (*load(), *records)}
+    ours = [found[work] for work in _works(list(ROWS), NETWORKS) if work in found]
+    return [*ours, *(r for r in found.values() if r.place == PEER or r.network == NETWORK)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", nargs="+", choices=ROWS, default=list(ROWS))
@@ -211,31 +234,20 @@ def main() -> None:
     parser.add_argument("--update", action="store_true", help="write the results into the repository")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
-    works = [
-        (part, network, place)
-        for part in options.parts
-        for network in ROWS[part]
-        if network in options.networks
-        for place in PLACEMENTS
-        if place == "flash" or part not in _ZERO
-    ]
-    if options.update and len(works) != sum(len(n) * (1 if p in _ZERO else len(PLACEMENTS)) for p, n in ROWS.items()):
-        parser.error("--update models all; omit --parts and --networks")
+    works = _works(options.parts, options.networks)
     try:
         with ProcessPoolExecutor(options.jobs) as pool:
             records = list(pool.map(modelled, *zip(*works, strict=True)))
             if options.peers:
                 peers = [(part, network) for part, network, place in works if _has_peer(part, network, place)]
                 records += pool.map(modelled_peer, *zip(*peers, strict=True), repeat(options.peers))
-            else:
-                records += [record for record in load() if record.place == PEER]
         records += wake_word_records(options.parts, options.wake_word, options.peers)
     except (MeasurementError, MlfError, OSError) as error:
         print(error, file=sys.stderr)
         sys.exit(2)
     print(*blocks(records).values(), sep="\n")
     if options.update:
-        save(records)
+        save(_with_committed(records))
 
 
 if __name__ == "__main__":

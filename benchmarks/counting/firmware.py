@@ -27,6 +27,7 @@ BOARDS = {
     "cortex-m7": "mps2-an500",
     "cortex-m33": "mps2-an505",
     "cortex-m55": "mps3-an547",
+    "cortex-m85": "mps3-an547",
 }
 GUARDED = ("cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55")
 """The cores whose counts are committed."""
@@ -110,9 +111,11 @@ def build(subject: Subject, cpu: str, folder: Path, flags: Sequence[object] = ()
 
 def _link(subject: Subject, cpu: str, elf: Path, flags: Sequence[object]) -> Path:
     includes = [word for path in (elf.parent, *subject.include_dirs, BOARD_SUPPORT) for word in ("-I", path)]
+    # GCC 12 does not know the Cortex-M85: its link flags are those of the M55, whose instructions it has.
+    core = CPUS[cpu].link_flags or CPUS[cpu].flags
     run(
         [
-            COMPILER, *CPUS[cpu].flags, *FLAGS, *flags, *includes, subject.harness, *subject.sources,
+            COMPILER, *core, *FLAGS, *flags, *includes, subject.harness, *subject.sources,
             *sorted(BOARD_SUPPORT.glob("*.c")),
             "-nostartfiles", "-L", BOARD_SUPPORT, "-T", BOARD_SUPPORT / f"{BOARDS[cpu]}.ld", "-Wl,--gc-sections",
             "-lm", "-o", elf,

@@ -31,6 +31,7 @@ def _of(clock: int, **networks: tuple[float, str]) -> Mapping[str, Published]:
 
 _NUVOTON, _UNSTATED = "Nuvoton v1.1", "Plumerai v1.1, mode not stated"
 _ST12, _ST13, _BOSCH, _PLUMERAI = "ST v1.2", "ST v1.3", "Bosch v1.2", "Plumerai v1.1"
+_RENESAS = "Renesas v1.2"
 
 PUBLISHED: Mapping[str, Mapping[str, Published]] = {
     "stm32l4r5": _of(
@@ -48,12 +49,18 @@ PUBLISHED: Mapping[str, Mapping[str, Published]] = {
     "stm32u575": _of(
         160, kws=(28.99, _ST13), ic=(104.29, _PLUMERAI), vww=(59.27, _ST13), ad=(3.09, _BOSCH)
     ),
+    "stm32u385": _of(
+        96, kws=(48.30, _ST13), ic=(182.45, _ST13), vww=(98.74, _ST13), ad=(5.410, _ST13)
+    ),
     "stm32h7a3": _of(
         280, kws=(11.32, _ST12), ic=(40.84, _ST12), vww=(23.80, _ST12), ad=(1.08, _BOSCH),
         ic_f32=(124.22, _BOSCH), vww_f32=(81.42, _BOSCH), ad_f32=(5.23, _BOSCH),
     ),
     "stm32f746": _of(
         216, kws=(17.75, _PLUMERAI), ic=(61.57, "Bosch v1.1"), vww=(34.08, _PLUMERAI), ad=(1.425, _BOSCH)
+    ),
+    "ra8d1": _of(
+        480, kws=(3.465, _RENESAS), ic=(8.478, _RENESAS), vww=(13.393, _RENESAS), ad=(0.5307, _RENESAS)
     ),
     "stm32g0b1": _of(
         64, kws=(474.61, _BOSCH), ic=(1522.07, _BOSCH), vww=(1414.43, _BOSCH), ad=(40.89, _BOSCH)

@@ -28,7 +28,7 @@ from mlfbuild.core.keys import (
 
 _NAME = named("memory", r"[A-Za-z_][A-Za-z0-9_]*", "letters, digits and _, no digit first")
 _CACHE_NAME = named("cache", r"[A-Za-z_][A-Za-z0-9_]*", "letters, digits and _, no digit first")
-TIMED_CORES = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55")
+TIMED_CORES = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55", "cortex-m85")
 """The cores that the cycle model knows; a test compares them with the model's own table."""
 
 

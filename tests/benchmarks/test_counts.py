@@ -123,7 +123,8 @@ def test_pages_have_the_committed_figures(page: Path, committed: Committed, shar
     assert updated(text, committed) == text, f"differs from the results; {UPDATE}"
     first = next(iter(committed.results))
     changed = {**committed.results, first: replace(committed.results[first], instructions=1, arena=1)}
-    assert updated(text, replace(committed, results=changed)) != text
+    # docs/latency.md has only figures of benchmarks/silicon.py, whose test holds them.
+    assert (updated(text, replace(committed, results=changed)) == text) == (page.name == "latency.md")
 
 
 INSTRUCTIONS = {

@@ -19,12 +19,12 @@ every_mcu = pytest.mark.parametrize("mcu", MCUS.values(), ids=MCUS)
         ("stm32l4r5-single-bank", 120, 5),
         ("stm32f746", 30, 0), ("stm32f746", 168, 5), ("stm32f746", 216, 7),
         ("stm32h7a3", 44, 0), ("stm32h7a3", 200, 4), ("stm32h7a3", 280, 6),
-        ("stm32u575", 32, 0), ("stm32u575", 160, 4),
+        ("stm32u575", 32, 0), ("stm32u575", 160, 4), ("stm32u385", 64, 1), ("stm32u385", 96, 2),
         ("stm32g0b1", 24, 0), ("stm32g0b1", 48, 1), ("stm32g0b1", 64, 2),
         ("nrf52840", 64, 2), ("nrf5340", 64, 4), ("nrf5340", 128, 9),
         ("psoc62", 100, 3), ("psoc62", 150, 4),
         ("ra6m4", 50, 0), ("ra6m4", 200, 3),
-        ("numaker-m467", 25, 0), ("numaker-m467", 200, 7),
+        ("numaker-m467", 25, 0), ("numaker-m467", 200, 7), ("ra8d1", 96, 1), ("ra8d1", 480, 9),
     ],
 )  # fmt: skip
 def test_flash_has_the_wait_states_of_the_manual(name: str, clock: int, waits: int) -> None:

@@ -18,8 +18,8 @@ with the load before it. Cycles are fractions, because a loop that issues two in
 1. M0+ (``m0plus``) is a table: one instruction at a time, nothing overlaps.
 2. M3 and M4 (``three_stages``) look at the neighbours of an instruction: a load after a load overlaps if its address
    does not depend on it, and a store hides if no access follows. Each has a table of its arithmetic.
-3. M7, M33 and M55 describe instructions as steps with operands, results and units, which ``issue`` issues in order, one
-   or two in a cycle; ``operands`` says how instructions use their registers. A loop is issued until it repeats.
+3. M7, M33, M55 and M85 describe instructions as steps with operands, results and units, which ``issue`` issues in
+   order, one or two in a cycle; ``operands`` says how they use their registers. A loop is issued until it repeats.
 
 **Sources.** Every number has one in a comment or in ``sources``: a table of the core's reference manual or, if the
 manual gives a range or nothing, a published measurement, or one of ``mlfbuild calibrate``. The middle of a range is

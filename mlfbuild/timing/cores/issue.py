@@ -1,4 +1,4 @@
-"""Issue the instructions of a basic block in order, one or two per cycle, as the pipelines of M7, M33 and M55 do.
+"""Issue the instructions of a basic block in order, one or two per cycle, as the pipelines of M7, M33, M55 and M85 do.
 
 A core describes each instruction as a ``Step``, and the time from a result to its use as ``Delays``: rows name how a
 result is made, columns how it is used, and a number is the smallest distance in cycles between the issue of both.
@@ -62,9 +62,9 @@ class Step:
     """Units that must be free if the step is the second one of a pair."""
     tags: frozenset[str] = frozenset()
     """Properties that the rules of the core for pairs know."""
-    early: str = ""
-    """How the results are made if the operands are ready early enough for the use ``early``, and the step is not the
-    second one of a pair; with the tag ``either slot`` it may be."""
+    stages: Sequence[tuple[str, str]] = ()
+    """Earlier stages that can execute the step, first to last: a use that all operands must be ready for, and how the
+    results are made then. Not for the second step of a pair, unless it has the tag ``either slot``."""
     lists: int = 0
     """Words per cycle of a load of a list, whose results are made one after the other; 0 for other steps."""
     place: tuple[str, int] | None = None
@@ -179,12 +179,13 @@ class _Issue:
         at, made = self._made[register]
         return at + self._core.delays[made, use]
 
+    def _all_ready(self, step: Step, use: str, start: int) -> bool:
+        return all(self._available(register, use) <= start for register, _ in step.reads)
+
     def _use(self, step: Step, start: int, end: int, partner: Step | None) -> None:
-        early = step.early and (partner is None or "either slot" in step.tags)
-        if early and all(self._available(register, "early") <= start for register, _ in step.reads):
-            early_results = {register: step.early for register, _ in step.writes}
-        else:
-            early_results = {}
+        stages = step.stages if partner is None or "either slot" in step.tags else ()
+        early = next((how for use, how in stages if self._all_ready(step, use, start)), "")
+        early_results = {register: early for register, _ in step.writes} if early else {}
         for at, (register, made) in enumerate(step.writes):
             # Words of a list arrive in order, a few per cycle, so its first registers are ready before the last.
             ready = min(start + at // step.lists, end) if step.lists else end

@@ -104,6 +104,20 @@ _FLOAT_LATENCY = {"vdiv": 16, "vsqrt": 16}
 
 def _step(instruction: DecodedInstruction) -> Step:
     name = base_name(instruction)
+    loop = loop_step(instruction, name)
+    if loop is not None:
+        return loop
+    if name.startswith("v"):
+        return mve_step(instruction, name)
+    if instruction.transfers:
+        return _transfer(instruction, name)
+    if name in BRANCHES or "pc" in instruction.writes:
+        return branch_step(instruction, _tags(instruction, name))
+    return _integer_step(instruction, name)
+
+
+def loop_step(instruction: DecodedInstruction, name: str) -> Step | None:
+    """Return the step of the start or end of a loop, or of a branch with a table; ``None`` for others."""
     if name in _LOOP_ENDS:
         return Step(kind=WorkKind.BRANCH, cycles=0, branches=True, tags=frozenset({"loop end"}))
     if name in _LOOP_STARTS:
@@ -112,14 +126,20 @@ def _step(instruction: DecodedInstruction) -> Step:
         )
     if name in {"tbb", "tbh"}:
         return Step(kind=WorkKind.BRANCH, cycles=2, branches=True)
-    if name.startswith("v"):
-        is_vector = _CONTROL.fullmatch(name) or name.startswith("vpt") or _is_vector(instruction)
-        return _vector_step(instruction, name) if is_vector else _float_step(instruction, name)
-    if instruction.transfers:
-        return _transfer(instruction, name)
-    if name in BRANCHES or "pc" in instruction.writes:
-        return branch_step(instruction, _tags(instruction, name))
-    return _integer_step(instruction, name)
+    return None
+
+
+def mve_step(instruction: DecodedInstruction, name: str) -> Step:
+    """Return the step of a vector or of a scalar of the FPU."""
+    if is_vector(instruction, name):
+        return _vector_step(instruction, name)
+    return _float_step(instruction, name)
+
+
+def is_vector(instruction: DecodedInstruction, name: str) -> bool:
+    """Return whether an instruction whose name begins with ``v`` is of MVE, not of the FPU."""
+    vectors = any(part.lstrip("{[").startswith("q") for part in operand_parts(instruction.operands))
+    return vectors or _CONTROL.fullmatch(name) is not None or name.startswith("vpt")
 
 
 def _integer_step(instruction: DecodedInstruction, name: str) -> Step:
@@ -149,10 +169,6 @@ def _float_step(instruction: DecodedInstruction, name: str) -> Step:
     if name in {"vmov", "vcmp", "vcmpe", "vmrs", "vmsr"}:
         how = "early"
     return _in_unit(instruction, "multiplier", how, cycles)
-
-
-def _is_vector(instruction: DecodedInstruction) -> bool:
-    return any(part.lstrip("{[").startswith("q") for part in operand_parts(instruction.operands))
 
 
 def _vector_step(instruction: DecodedInstruction, name: str) -> Step:

@@ -35,7 +35,7 @@ from mlfbuild.timing.cores.operands import (
     summed,
     uses,
 )
-from mlfbuild.timing.costs import CoreTiming, Cost, DecodedInstruction, WorkKind
+from mlfbuild.timing.costs import BlockCosts, CoreTiming, Cost, DecodedInstruction, WorkKind
 from mlfbuild.timing.listing import operand_parts
 
 _DELAYS = delays("""
@@ -105,7 +105,7 @@ def _step(instruction: DecodedInstruction) -> Step:
         return _transfer(instruction, name)
     if name in _BRANCHES or "pc" in instruction.writes:
         reads = tuple(uses(instruction, "late")) if name not in {"b", "cbz", "cbnz"} else ()
-        tags = tagged(instruction, {"branch", _direction(instruction)})
+        tags = tagged(instruction, {"branch", direction(instruction)})
         return Step(kind=WorkKind.BRANCH, reads=reads, tags=tags, branches=True)
     if MULTIPLIES.fullmatch(name):
         return _arithmetic(instruction, "product", "factor", {"product"}, special=summed(instruction))
@@ -140,19 +140,19 @@ def _integer(instruction: DecodedInstruction, name: str) -> Step:
     if is_shifted_constant(instruction):
         return _arithmetic(instruction, "late", "late", {"shifter", "inline"})
     if name in _SHIFTS:
-        return _arithmetic(instruction, "late", "late", {"shift", "either slot"}, early="early")
-    return _arithmetic(instruction, "late", "late", set(), early="early" if name in _FLEXIBLE else "")
+        return _arithmetic(instruction, "late", "late", {"shift", "either slot"}, early=True)
+    return _arithmetic(instruction, "late", "late", set(), early=name in _FLEXIBLE)
 
 
 def _arithmetic(
-    instruction: DecodedInstruction, how: str, use: str, tags: set[str], early: str = "", **more: Any
+    instruction: DecodedInstruction, how: str, use: str, tags: set[str], early: bool = False, **more: Any
 ) -> Step:
-    step = step_of(instruction, how, use, tags=tags, early=early, **more)
+    step = step_of(instruction, how, use, tags=tags, stages=(("early", "early"),) if early else (), **more)
     if "flags" not in instruction.writes:
         return step
     # Flags come from late arithmetic whichever unit has the result (JNK).
     results = [(register, way) for register, way in step.writes if register != "flags"]
-    return replace(step, writes=(*results, ("flags", "late")), early="")
+    return replace(step, writes=(*results, ("flags", "late")), stages=())
 
 
 def _transfer(instruction: DecodedInstruction, name: str) -> Step:
@@ -164,7 +164,7 @@ def _transfer(instruction: DecodedInstruction, name: str) -> Step:
     return step_of(
         instruction, how, "stored", address="early", base="early", cycles=-(-instruction.transfers // 2), lists=2,
         tags={*tags, *({"return"} if branches else ())}, branches=branches,
-        place=_address(instruction) if loads(name) and not many else None,
+        place=place_of(instruction) if loads(name) and not many else None,
     )  # fmt: skip
 
 
@@ -210,15 +210,15 @@ def _float_transfer(instruction: DecodedInstruction, name: str) -> Step:
     return step_of(
         instruction, "fp_word", "fp_stored", address="early", base="early", cycles=-(-instruction.transfers // 2),
         lists=2, tags=tags, waits=frozenset({"sum"} if many else ()), waits_as_second=frozenset({"sum"}),
-        place=_address(instruction) if loaded and not many else None,
+        place=place_of(instruction) if loaded and not many else None,
     )  # fmt: skip
 
 
 _PLACE = re.compile(r"\[(\w+)(?:, #(-?\d+))?\]")
 
 
-def _address(instruction: DecodedInstruction) -> tuple[str, int] | None:
-    """Return the base register and offset of an address if they are known not to change."""
+def place_of(instruction: DecodedInstruction) -> tuple[str, int] | None:
+    """Return the base register and offset of an address if they are known not to change, as ``Step.place`` has them."""
     for part in operand_parts(instruction.operands):
         place = _PLACE.fullmatch(part)
         if place is not None:
@@ -226,8 +226,8 @@ def _address(instruction: DecodedInstruction) -> tuple[str, int] | None:
     return None
 
 
-def _direction(instruction: DecodedInstruction) -> str:
-    """Return the tag of a branch by which its cost is chosen."""
+def direction(instruction: DecodedInstruction) -> str:
+    """Return the tag of a branch by which its cost is chosen: ``return``, ``always``, ``backward`` or ``forward``."""
     if instruction.target is None:
         return "return"
     if not instruction.condition and instruction.mnemonic not in {"cbz", "cbnz"}:
@@ -251,10 +251,10 @@ def _together(first: Step, second: Step) -> Fraction | None:
     )
     if impossible:
         return None
-    return _banks(first, second) if "load" in first.tags & second.tags else Fraction(0)
+    return banks(first, second) if "load" in first.tags & second.tags else Fraction(0)
 
 
-def _banks(first: Step, second: Step) -> Fraction | None:
+def banks(first: Step, second: Step) -> Fraction | None:
     """Return the cost of two loads in one cycle: none if one word is even and the other odd."""
     # Different base registers may point to any two banks: the mean of no cycle and one is charged.
     if first.place is None or second.place is None or first.place[0] != second.place[0]:
@@ -262,8 +262,8 @@ def _banks(first: Step, second: Step) -> Fraction | None:
     return Fraction(0) if (first.place[1] ^ second.place[1]) & 4 else None
 
 
-def _taken(step: Step, _partner: Step | None) -> Fraction:
-    """Return the further cycles of a taken branch."""
+def taken(step: Step, _partner: Step | None) -> Fraction:
+    """Return the further cycles of a taken branch, by the tag that ``direction`` gives it."""
     if "return" in step.tags:
         return _RETURN
     return _FORWARD if "forward" in step.tags else Fraction(0)
@@ -274,37 +274,46 @@ def _across_branches(steps: Sequence[Step]) -> bool:
     return sum("narrow" in step.tags for step in steps[:-1]) >= 2
 
 
-_predicted = block_costs(
-    InOrderCore(delays=_DELAYS, together=_together, taken=_taken, across_branches=_across_branches), _step
-)
-"""Costs as if all branches were predicted."""
+def with_missed_ends(predicted: BlockCosts, missed: Fraction, missed_early: Fraction, early: int) -> BlockCosts:
+    """Return ``predicted``, the costs as if all branches were predicted, with the ends of loops, which are not.
+
+    An end takes ``missed`` cycles more, or ``missed_early`` if the flags are set at least ``early`` cycles before.
+    """
+
+    def costs(block: Sequence[DecodedInstruction], loops: bool) -> Sequence[Cost]:
+        found = predicted(block, loops)
+        # Only a backward branch ends a loop; all others are predicted or charged by `taken` of the core.
+        if direction(block[-1]) != "backward":
+            return found
+        known = _since_flags(block, found)
+        end = missed_early if known is not None and known >= early else missed
+        last = found[-1]
+        # The branch of a loop is predicted to be taken: it costs more when it is not, so "taken" is negative.
+        return [*found[:-1], Cost(last.cycles + end, last.taken - end, last.kind)]
+
+    return costs
 
 
-def _costs(block: Sequence[DecodedInstruction], loops: bool) -> Sequence[Cost]:
-    found = _predicted(block, loops)
-    # Only a backward branch ends a loop; all others are predicted or charged by `_taken`.
-    if _direction(block[-1]) != "backward":
-        return found
-    missed = _end_of_loop(block, found)
-    last = found[-1]
-    # The branch of a loop is predicted to be taken: it costs more when it is not, so "taken" is negative.
-    return [*found[:-1], Cost(last.cycles + missed, last.taken - missed, last.kind)]
-
-
-def _end_of_loop(block: Sequence[DecodedInstruction], found: Sequence[Cost]) -> Fraction:
-    """Return the cycles of the misprediction at the end of a loop."""
-    # From the branch back to the instruction that sets its flags: the core knows the condition that much earlier.
+def _since_flags(block: Sequence[DecodedInstruction], found: Sequence[Cost]) -> Fraction | None:
+    """Return the cycles from the branch back to the instruction that sets its flags; ``None`` without one."""
     since = Fraction(0)
     for instruction, cost in zip(reversed(block), reversed(found), strict=True):
         if "flags" in instruction.writes:
-            return _MISPREDICTED_EARLY if since >= _EARLY_FLAGS else _MISPREDICTED
+            return since
         since += cost.cycles
-    return _MISPREDICTED
+    return None
 
 
 CORTEX_M7 = CoreTiming(
     core="cortex-m7",
-    costs=_costs,
+    costs=with_missed_ends(
+        block_costs(
+            InOrderCore(delays=_DELAYS, together=_together, taken=taken, across_branches=_across_branches), _step
+        ),
+        _MISPREDICTED,
+        _MISPREDICTED_EARLY,
+        _EARLY_FLAGS,
+    ),
     unaligned=Fraction(3),
     bus=8,
     error=12,

@@ -11,11 +11,15 @@ from mlfbuild.timing.cores.m0plus import CORTEX_M0PLUS
 from mlfbuild.timing.cores.m7 import CORTEX_M7
 from mlfbuild.timing.cores.m33 import CORTEX_M33
 from mlfbuild.timing.cores.m55 import CORTEX_M55
+from mlfbuild.timing.cores.m85 import CORTEX_M85
 from mlfbuild.timing.cores.three_stages import CORTEX_M3, CORTEX_M4
 from mlfbuild.timing.costs import CoreTiming
 
 CORE_TIMINGS: Mapping[str, CoreTiming] = MappingProxyType(
-    {timing.core: timing for timing in (CORTEX_M0PLUS, CORTEX_M3, CORTEX_M4, CORTEX_M7, CORTEX_M33, CORTEX_M55)}
+    {
+        timing.core: timing
+        for timing in (CORTEX_M0PLUS, CORTEX_M3, CORTEX_M4, CORTEX_M7, CORTEX_M33, CORTEX_M55, CORTEX_M85)
+    }
 )
 """Every modelled core by its name in the table of CPUs, without features."""
 
