@@ -186,7 +186,7 @@ def _cell(flash: Record | None) -> str:
 
 def wake_word_table(records: Sequence[Record]) -> str:
     """Return the Markdown table of the streaming wake word: cycles of one row, with its features, beside published."""
-    head = ["part", "features", "window", "row", "features + window", "features + row", "published", "by"]
+    head = ["part", "features", "window", "row", "features + window", "features + row", "published"]
     found = {(r.part, r.place): r.cycles for r in records if r.network == NETWORK}
     rows = []
     for part, theirs in WAKE_WORD.items():
@@ -194,7 +194,7 @@ def wake_word_table(records: Sequence[Record]) -> str:
         features, *ours = (found.get((part, place)) for place in (FEATURES, "flash", STREAM))
         sums = [None if features is None or own is None else features + own for own in ours]
         shown = ["" if cycles is None else _million(cycles) for cycles in (features, *ours, *sums)]
-        rows.append([name, *shown, f"{theirs.cycles:.3f}", theirs.submitter])
+        rows.append([name, *shown, f"{theirs.cycles:.3f}"])
     return table(head, rows, right=range(1, 7))
 
 

@@ -29,7 +29,7 @@ def _of(clock: int, **networks: tuple[float, str]) -> Mapping[str, Published]:
     return {network: Published(latency, clock, who) for network, (latency, who) in networks.items()}
 
 
-_NUVOTON, _UNSTATED = "Nuvoton v1.1", "Plumerai v1.1, mode not stated"
+_NUVOTON, _UNSTATED = "Nuvoton v1.1", "Plumerai v1.1?"
 _ST12, _ST13, _BOSCH, _PLUMERAI = "ST v1.2", "ST v1.3", "Bosch v1.2", "Plumerai v1.1"
 _RENESAS = "Renesas v1.2"
 

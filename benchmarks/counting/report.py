@@ -8,11 +8,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from counting.firmware import REPOSITORY
 from counting.measure import NETWORKS, Case
 from counting.peers import PEERS, best
-from counting.results import Committed, Results
+from counting.results import Committed, Result, Results
 from counting.roofline import model_of, roofline
 
 _REPORTED = ("cortex-m4", "cortex-m55")
-_COMPARED = ("cortex-m4", "cortex-m7", "cortex-m55")  # no peer was measured on the M33
 _MEMORY = ("fastest", "balanced", "smallest")
 _INT8 = tuple(network for network in NETWORKS if not network.endswith("_f32"))
 
@@ -21,7 +20,7 @@ def instructions(results: Results) -> str:
     """Return the instructions of every network and core beside the best peer and the roofline."""
     head = ["network", "core", "instructions", "best peer", "its instructions", "peer / ours", "ours / roofline"]
     rows = []
-    for case in _balanced(results, _COMPARED):
+    for case in _balanced(results, _REPORTED):
         ours = results[case].instructions
         peer = best(case.network, case.cpu)
         theirs = peer.instructions(case.cpu) if peer else None
@@ -34,27 +33,20 @@ def instructions(results: Results) -> str:
 
 
 def sizes(results: Results) -> str:
-    """Return flash and RAM on the M4 beside the peers'."""
-    head = ["network", "M4", "code", "weights", "flash", "RAM"]
+    """Return flash and RAM on the M4, with the code apart, and on the M55, beside those of the peers on the M4."""
     rows = []
     for network in NETWORKS:
-        ours = results[Case(network, "cortex-m4")]
-        named = [("mlfbuild", ours.code, ours.constants, ours.arena + ours.io + ours.stack)]
-        named += [(p.name, p.sizes.code, p.sizes.weights, p.sizes.ram + p.sizes.stack) for p in PEERS[network]]
-        for name, code, weights, ram in named:
-            rows.append([network, name, *(f"{figure:,}" for figure in (code, weights, code + weights, ram))])
-    return table(head, rows, right=range(2, 6))
+        m4, m55 = (results[Case(network, cpu)] for cpu in _REPORTED)
+        theirs = (
+            f"{p.name} {p.sizes.code + p.sizes.weights:,} / {p.sizes.ram + p.sizes.stack:,}" for p in PEERS[network]
+        )
+        own = [f"{m4.code:,} + {_own(m4, m4.constants)}", _own(m55, m55.code + m55.constants)]
+        rows.append([network, *own, "; ".join(theirs)])
+    return table(["network", *map(_core, _REPORTED), "peers on the M4"], rows, right=())
 
 
-def ram(results: Results) -> str:
-    """Return flash and the parts of RAM of the int8 networks, on the cores whose code differs most."""
-    rows = []
-    for case in _balanced(results, _REPORTED):
-        r = results[case]
-        figures = (r.code + r.constants, r.arena, r.io, r.stack)
-        if case.network in _INT8:
-            rows.append([case.network, _core(case.cpu), *(f"{figure:,}" for figure in figures)])
-    return table(["network", "core", "flash", "arena", "I/O", "stack"], rows, right=range(2, 6))
+def _own(result: Result, flash: int) -> str:
+    return f"{flash:,} / {result.arena + result.io + result.stack:,}"
 
 
 def memory(results: Results) -> str:
@@ -71,7 +63,6 @@ def memory(results: Results) -> str:
 _BLOCKS: dict[str, Callable[[Results], str]] = {
     "instructions": instructions,
     "sizes": sizes,
-    "ram": ram,
     "memory": memory,
 }
 PAGES = tuple(REPOSITORY / "docs" / name for name in ("performance.md", "memory.md", "latency.md"))

@@ -29,7 +29,7 @@ def microcontrollers_page() -> str:
         _ERROR,
         table(_HEAD, (_row(mcu) for mcu in MCUS.values())),
         "## Wait states",
-        "The numbers of wait states by the clock of the core:",
+        "The highest clocks of the core in MHz, by wait states:",
         "\n".join(line for mcu in MCUS.values() for line in _steps(mcu)),
     )
 
@@ -56,8 +56,11 @@ def _memory(memory: TimedMemory) -> str:
 def _steps(mcu: Mcu) -> Iterator[str]:
     """Yield a line for each memory of ``mcu`` with the highest clock for each number of wait states."""
     for memory, steps in mcu.wait_states.items():
-        clocks = ", ".join(f"{waits} to {_mhz(highest)} MHz" for highest, waits in steps)
-        yield f"- {code(mcu.name)}, {code(memory)}: {clocks}"
+        named = (f"{waits}: {_mhz(highest)}" for highest, waits in steps)
+        clocks = [_mhz(highest) for highest, _ in steps]
+        counted = [waits for _, waits in steps] == list(range(len(steps)))
+        found = f"0 to {len(steps) - 1}: {', '.join(clocks)}" if counted and len(steps) > 1 else ", ".join(named)
+        yield f"- {code(mcu.name)}, {code(memory)}, {found}"
 
 
 def _mhz(clock: int) -> str:
