@@ -9,12 +9,13 @@ import functools
 import itertools
 import multiprocessing
 import os
+import queue
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing.queues import SimpleQueue
@@ -187,11 +188,17 @@ def map_in_workers(
         futures: list[Future[R]] = [
             pool.executor.submit(_call_sending, (function, job, (run, number))) for number, job in enumerate(jobs)
         ]
+        # Not ``concurrent.futures.wait``: it locks every future each time, so that thousands of jobs take most of this
+        # process's time, and an interrupt in between would leave futures locked, and the executor waiting for ever.
+        ended: queue.SimpleQueue[Future[R]] = queue.SimpleQueue()
+        for future in futures:
+            future.add_done_callback(ended.put)
     numbers = {future: number for number, future in enumerate(futures)}
     try:
         left = set(futures)
         while left:
-            done, left = wait(left, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
+            done = left & set(_taken(ended))
+            left -= done
             # Before the results: a message about a job must not be shown after its end.
             for number, thing in pool.received(run):
                 received(jobs[number], thing)
@@ -201,7 +208,7 @@ def map_in_workers(
                 result = _outcome(future)
                 if isinstance(result, MlfError):
                     # Those that already run cannot be cancelled; their archives are finished and kept.
-                    left = {other for other in left if not other.cancel()}
+                    left = set(_not_cancelled(left))
                 yield jobs[numbers[future]], result
     except BrokenProcessPool:
         _pool.cache_clear()
@@ -212,8 +219,21 @@ def map_in_workers(
         futures = []
         raise
     finally:
-        for future in futures:
-            future.cancel()
+        _not_cancelled(futures)
+
+
+def _taken(ended: queue.SimpleQueue[T]) -> Iterator[T]:
+    """Yield what is in the queue, or comes within ``_LOOK_SECONDS`` if it is empty."""
+    with contextlib.suppress(queue.Empty):
+        yield ended.get(timeout=_LOOK_SECONDS)
+        while True:
+            yield ended.get_nowait()
+
+
+def _not_cancelled(futures: Iterable[Future[R]]) -> list[Future[R]]:
+    """Cancel ``futures``, and return those that already run."""
+    with stops_held():  # an interrupt would leave one locked
+        return [future for future in futures if not future.cancel()]
 
 
 def _map_here(
