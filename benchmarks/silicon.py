@@ -185,11 +185,11 @@ def image_of(point: Point, images: Path) -> bytes | None:
             shown = subprocess.run(command, capture_output=True, check=False)
             if shown.returncode != 0:
                 return None
-            return _from_hex(shown.stdout) if point.image.endswith(".hex") else shown.stdout
+            return from_hex(shown.stdout) if point.image.endswith(".hex") else shown.stdout
     return None
 
 
-def _from_hex(text: bytes) -> bytes:
+def from_hex(text: bytes) -> bytes:
     """Return the bytes of a file in Intel's HEX format from its first address on; gaps are erased flash."""
     found: dict[int, bytes] = {}
     base = 0

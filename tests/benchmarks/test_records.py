@@ -1,5 +1,7 @@
 """The committed cycles of mlfbuild's networks, and those of TensorFlow Lite Micro beside them."""
 
+from dataclasses import replace
+
 import pytest
 import records
 from counting.report import PAGES
@@ -31,3 +33,8 @@ def test_a_peer_takes_more_cycles_than_mlfbuild(committed: list[Record]) -> None
     for record in (record for record in committed if record.place == PEER):
         assert 0 <= record.waiting < record.cycles
         assert record.cycles > ours[record.part, record.network]
+
+
+def test_new_records_of_a_part_keep_those_of_the_others(committed: list[Record]) -> None:
+    new = [replace(record, cycles=1) for record in committed if record.part == "stm32u385"]
+    assert records.with_committed(new) == [replace(r, cycles=1) if r.part == "stm32u385" else r for r in committed]
