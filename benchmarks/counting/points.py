@@ -181,6 +181,12 @@ VENDORS = (
         "kws": ("keyword_spotting/Binaries/KWS_u385rg_Performance_962100.hex", 20.703, None),
         "vww": ("visual_wake_words/Binaries/VWW_u385rg_performance_921600.hex", 10.128, None),
     }),
+    *_vendor("ST v1.3", "stm32u575", f"tiny_results_v1.3/{_ST}/NUCLEO_U575ZI_Q", {
+        "ad": ("anomaly_detection/Binaries/AD_u575zi_Performance_921600.hex", 311.579, None),
+        "ic": ("image_classification/Binaries/IC_u575zi_Performance_921600.hex", 9.133, None),
+        "kws": ("keyword_spotting/Binaries/KWS_u575zi_Performance_962100.hex", 34.489, None),
+        "vww": ("visual_wake_words/Binaries/VWW_u575zi_performance_921600.hex", 16.873, None),
+    }),
 )  # fmt: skip
 """Median throughput in inferences per second, from the results beside the images, and the error in per cent by the
 model before its settings were checked with them (commit 1de55fc1), if it is known.

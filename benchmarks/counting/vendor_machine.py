@@ -24,7 +24,9 @@ REGISTERS, PERIPHERALS = "peripherals", (0x4000_0000, 0x2000_0000)
 _TICK_CONTROL = 0xE000_E010
 _ENABLED = 3
 _ON = 0x1501_1191
-_SERIAL = {base + 0x1C for base in (0x4000_4400, 0x4000_4800, 0x4000_8000, 0x4001_1000, 0x4001_3800, 0x4004_2400)}
+_SERIAL = {
+    base + 0x1C for base in (0x4000_4400, 0x4000_4800, 0x4000_8000, 0x4001_1000, 0x4001_3800, 0x4004_2400, 0x4600_2400)
+}
 _SENT = 0x0060_00D0
 """Status registers of USARTs of STM32, and the bits for ready to send: TEACK, REACK, TXE and TC."""
 _PATIENCE, _PLENTY = 8, 2_000
