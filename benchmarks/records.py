@@ -218,7 +218,7 @@ def _works(parts: Sequence[str], networks: Sequence[str]) -> list[tuple[str, str
     ]
 
 
-def _with_committed(records: Sequence[Record]) -> list[Record]:
+def with_committed(records: Sequence[Record]) -> list[Record]:
     """Return ``records`` and the committed ones of other parts and networks, in the order of ``ROWS``."""
     found = {(r.part, r.network, r.place): r for r in (*load(), *records)}
     ours = [found[work] for work in _works(list(ROWS), NETWORKS) if work in found]
@@ -247,7 +247,7 @@ def main() -> None:
         sys.exit(2)
     print(*blocks(records).values(), sep="\n")
     if options.update:
-        save(_with_committed(records))
+        save(with_committed(records))
 
 
 if __name__ == "__main__":

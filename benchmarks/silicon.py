@@ -8,7 +8,7 @@ this repository (docs/performance.md names its sources and options). A function 
 calls it. For images that vendors flashed, DIR contains clones of their results, and unicorn runs them:
 
     pip install unicorn
-    git -C DIR clone https://github.com/mlcommons/tiny_results_v1.1   (at c32ef94; also v1.2, at cadb362)
+    git -C DIR clone https://github.com/mlcommons/tiny_results_v1.1   (at c32ef94; also v1.2 and v1.3)
     python benchmarks/silicon.py --images DIR --points bosch st-
 
 Exit status 1 if a result differs from the committed one or exceeds the limits, 2 if an image cannot be
@@ -183,8 +183,28 @@ def image_of(point: Point, images: Path) -> bytes | None:
         if folder.is_dir():
             command = ["git", "-C", str(folder), "show", f"HEAD:{path_there}"]
             shown = subprocess.run(command, capture_output=True, check=False)
-            return shown.stdout if shown.returncode == 0 else None
+            if shown.returncode != 0:
+                return None
+            return from_hex(shown.stdout) if point.image.endswith(".hex") else shown.stdout
     return None
+
+
+def from_hex(text: bytes) -> bytes:
+    """Return the bytes of a file in Intel's HEX format from its first address on; gaps are erased flash."""
+    found: dict[int, bytes] = {}
+    base = 0
+    for line in text.split():
+        record = bytes.fromhex(line[1:].decode())
+        offset, kind, data = int.from_bytes(record[1:3], "big"), record[3], record[4:-1]
+        if kind == 0:
+            found[base + offset] = data
+        elif kind == 4:  # the upper half of addresses
+            base = int.from_bytes(data, "big") << 16
+    first = min(found)
+    image = bytearray(b"\xff" * (max(address + len(data) for address, data in found.items()) - first))
+    for address, data in found.items():
+        image[address - first : address - first + len(data)] = data
+    return bytes(image)
 
 
 def modelled(point: Point, images: Path) -> tuple[Result | None, str]:

@@ -175,11 +175,23 @@ VENDORS = (
         "kws": ("keyword_spotting/Binaries/KWS01-Performance.bin", 23.155, None),
         "vww": ("visual_wake_words/Binaries/VWW01-Performance.bin", 11.245, None),
     }),
+    *_vendor("ST v1.3", "stm32u385", f"tiny_results_v1.3/{_ST}/NUCLEO_U385RG_Q", {
+        "ad": ("anomaly_detection/Binaries/AD_u385rg_Performance_921600.hex", 184.851, None),
+        "ic": ("image_classification/Binaries/IC_u385rg_Performance_921600.hex", 5.481, None),
+        "kws": ("keyword_spotting/Binaries/KWS_u385rg_Performance_962100.hex", 20.703, None),
+        "vww": ("visual_wake_words/Binaries/VWW_u385rg_performance_921600.hex", 10.128, None),
+    }),
+    *_vendor("ST v1.3", "stm32u575", f"tiny_results_v1.3/{_ST}/NUCLEO_U575ZI_Q", {
+        "ad": ("anomaly_detection/Binaries/AD_u575zi_Performance_921600.hex", 311.579, None),
+        "ic": ("image_classification/Binaries/IC_u575zi_Performance_921600.hex", 9.133, None),
+        "kws": ("keyword_spotting/Binaries/KWS_u575zi_Performance_962100.hex", 34.489, None),
+        "vww": ("visual_wake_words/Binaries/VWW_u575zi_performance_921600.hex", 16.873, None),
+    }),
 )  # fmt: skip
 """Median throughput in inferences per second, from the results beside the images, and the error in per cent by the
 model before its settings were checked with them (commit 1de55fc1), if it is known.
 
-mlcommons/tiny_results_v1.1 and v1.2, Apache License 2.0, as ST's folders in them. Points of the STM32G0B1 in v1.1
+mlcommons/tiny_results_v1.1 to v1.3, Apache License 2.0, as ST's folders in them. Points of the STM32G0B1 in v1.1
 decided about `hidden-waits`, all others are a test: no constant was chosen for them.
 """
 POINTS = (*NETWORKS, *LAYERS, *VENDORS)

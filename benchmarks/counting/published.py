@@ -29,16 +29,15 @@ def _of(clock: int, **networks: tuple[float, str]) -> Mapping[str, Published]:
     return {network: Published(latency, clock, who) for network, (latency, who) in networks.items()}
 
 
-_NUVOTON, _UNSTATED = "Nuvoton v1.1", "Plumerai v1.1?"
+_NUVOTON, _RENESAS = "Nuvoton v1.1", "Renesas v1.2"
 _ST12, _ST13, _BOSCH, _PLUMERAI = "ST v1.2", "ST v1.3", "Bosch v1.2", "Plumerai v1.1"
-_RENESAS = "Renesas v1.2"
 
 PUBLISHED: Mapping[str, Mapping[str, Published]] = {
     "stm32l4r5": _of(
-        120, kws=(47.78, _UNSTATED), ic=(167.76, _UNSTATED), vww=(98.76, _UNSTATED), ad=(4.05, _UNSTATED)
+        120, kws=(47.78, _PLUMERAI), ic=(167.76, _PLUMERAI), vww=(98.76, _PLUMERAI), ad=(4.05, _PLUMERAI)
     ),
     "stm32l4r5-single-bank": _of(
-        120, kws=(43.19, _ST12), ic=(165.13, _ST12), vww=(88.93, _ST12), ad=(4.05, _UNSTATED)
+        120, kws=(43.19, _ST12), ic=(165.13, _ST12), vww=(88.93, _ST12), ad=(4.05, _PLUMERAI)
     ),
     "psoc62": _of(
         150, kws=(54.06, _PLUMERAI), ic=(162.2, _BOSCH), vww=(108.30, _PLUMERAI), ad=(4.46, _PLUMERAI)

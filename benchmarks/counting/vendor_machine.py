@@ -24,7 +24,9 @@ REGISTERS, PERIPHERALS = "peripherals", (0x4000_0000, 0x2000_0000)
 _TICK_CONTROL = 0xE000_E010
 _ENABLED = 3
 _ON = 0x1501_1191
-_SERIAL = {base + 0x1C for base in (0x4000_4400, 0x4000_4800, 0x4000_8000, 0x4001_1000, 0x4001_3800)}
+_SERIAL = {
+    base + 0x1C for base in (0x4000_4400, 0x4000_4800, 0x4000_8000, 0x4001_1000, 0x4001_3800, 0x4004_2400, 0x4600_2400)
+}
 _SENT = 0x0060_00D0
 """Status registers of USARTs of STM32, and the bits for ready to send: TEACK, REACK, TXE and TC."""
 _PATIENCE, _PLENTY = 8, 2_000
@@ -62,6 +64,10 @@ CHIPS = {
     "stm32u575": Chip(
         "M33", (_STM, 2048 * _KIB), (_RAM, 768 * _KIB), {}, (0x4602_0C00, 0x4602_0C1C, 2), {},
         {0x4602_083C: 0x3_8002, 0x4602_080C: 0xC000},
+    ),
+    "stm32u385": Chip(
+        "M33", (_STM, 1024 * _KIB), (_RAM, 256 * _KIB), {}, (0x4003_0C00, 0x4003_0C1C, 2), {},
+        {0x4003_080C: 0x0101_0000, 0x4003_0C00: 0xA614},
     ),
     "stm32g0b1": Chip("M0", (_STM, 512 * _KIB), (_RAM, 144 * _KIB), {}, (0x4002_1000, 0x4002_1008, 3), _ACR),
     "stm32h7a3": Chip(

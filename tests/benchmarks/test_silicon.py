@@ -82,6 +82,11 @@ def test_the_stated_errors_are_those_of_the_evidence(committed: Results) -> None
     assert silicon.bounds(three) == {"cortex-m33": Bound(3, pytest.approx(1.0, abs=0.01), 5)}
 
 
+def test_an_image_in_hex_has_its_bytes_from_the_first_address_on() -> None:
+    lines = b":020000040800F2\n:020000000102FB\n:020004000304F3\n:0400000508000000EF\n:00000001FF\n"
+    assert silicon.from_hex(lines) == bytes([1, 2, 0xFF, 0xFF, 3, 4])
+
+
 def test_marks_enclose_the_inference() -> None:
     """The first stamp ends before the inference, the second one begins with its last block."""
     seen = [

@@ -39,8 +39,8 @@ _SCRATCH = 4 * 3 * _LINE * 2 + 4 * 76
 def lower_depthwise_conv2d_dsp(layer: Weighted[DepthwiseConv2D]) -> KernelCall | str:
     """Return the call of ``mlf_depthwise_conv2d_int8_dsp``, or the reason why the portable kernel must do it.
 
-    The portable kernel is used for dilated filters, those of two or three weights or of more than seven along both
-    dimensions, for fewer than four channels, for a depth multiplier other than 1, and if the kernel's short
+    The portable kernel is used for dilated filters, those of two or three weights, larger ones without three to seven
+    along a dimension, for fewer than four channels, for a depth multiplier other than 1, and if the kernel's short
     requantisation is not exact. A filter of one weight calls ``mlf_depthwise_scale_int8_dsp``, and one larger than 3x3
     ``mlf_depthwise_large_int8_dsp``.
     """
@@ -84,9 +84,10 @@ def _channels(layer: Weighted[DepthwiseConv2D], filters: Array) -> DspChannels |
 def _lower_large(layer: Weighted[DepthwiseConv2D]) -> KernelCall | str:
     """Return the call of ``mlf_depthwise_large_int8_dsp`` for a filter that is longer than 3 along a dimension."""
     operator, source, output, size = layer.operator, layer.source, layer.output, layer.window.filter
-    possible = [each for each in (2, 1) if operator.stride[each - 1] <= 2 and size[each - 1] <= max(_LARGE_TAPS)]
+    # A row of one or two weights would be mostly zeros: 10x1 on images of one column takes five times the instructions.
+    possible = [each for each in (2, 1) if operator.stride[each - 1] <= 2 and TAPS <= size[each - 1] <= max(_LARGE_TAPS)]
     if not possible or math.prod(size) > _MOST_TAPS:
-        return f"is for filters of at most {max(_LARGE_TAPS)} taps along a line, and {_MOST_TAPS} in all"
+        return f"is for filters of {TAPS} to {max(_LARGE_TAPS)} taps along a line, and at most {_MOST_TAPS} in all"
     along = max(possible, key=lambda each: output.shape[each])
     taps = next(each for each in _LARGE_TAPS if each >= size[along - 1])
     channels = _channels(layer, padded_filters(layer.weights.known, along, (size[2 - along], taps)))
