@@ -197,7 +197,7 @@ def map_in_workers(
     try:
         left = set(futures)
         while left:
-            done = left & set(_taken(ended))
+            done = left & _taken(ended)
             left -= done
             # Before the results: a message about a job must not be shown after its end.
             for number, thing in pool.received(run):
@@ -222,12 +222,14 @@ def map_in_workers(
         _not_cancelled(futures)
 
 
-def _taken(ended: queue.SimpleQueue[T]) -> Iterator[T]:
-    """Yield what is in the queue, or comes within ``_LOOK_SECONDS`` if it is empty."""
+def _taken(ended: queue.SimpleQueue[Future[R]]) -> set[Future[R]]:
+    """Return what is in the queue, or comes within ``_LOOK_SECONDS`` if it is empty."""
+    found: set[Future[R]] = set()
     with contextlib.suppress(queue.Empty):
-        yield ended.get(timeout=_LOOK_SECONDS)
+        found.add(ended.get(timeout=_LOOK_SECONDS))
         while True:
-            yield ended.get_nowait()
+            found.add(ended.get_nowait())
+    return found
 
 
 def _not_cancelled(futures: Iterable[Future[R]]) -> list[Future[R]]:
