@@ -37,6 +37,7 @@ struct cache {
     struct line *lines; /* set by set */
     uint32_t next;      /* way that is replaced next, or the state of the pseudo-random generator */
     uint64_t accesses;
+    uint64_t ready_at[2]; /* times when the last two fills by PLD end */
 };
 
 /* What a memory is doing; the memories of several ranges of addresses may be the same one. */
@@ -269,12 +270,18 @@ static uint64_t transfer(struct memory *memory, uint64_t address, uint64_t bytes
     return cache->hit + wait_until(part_arrival(cache, memory, line, address, bytes), now);
 }
 
-/* Fill the line with `address` at time `now`, unless it is there; the core goes on. */
+/* Fill the line with `address` at time `now`, unless it is there; the core goes on. PLD is a hint: it has no effect while
+ * both linefill buffers of a Cortex-M7 (DDI 0489F, 5.9) are filled by earlier ones. */
 static void preload(struct memory *memory, uint64_t address, uint64_t now)
 {
     struct cache *const cache = memory->read_cache == NO_CACHE ? NULL : &caches[memory->read_cache];
-    if (cache != NULL && line_with(cache, address) == NULL) {
+    if (cache == NULL || line_with(cache, address) != NULL) {
+        return;
+    }
+    uint64_t *const ready_at = cache->ready_at[0] <= cache->ready_at[1] ? &cache->ready_at[0] : &cache->ready_at[1];
+    if (*ready_at <= now) {
         fill_line(cache, memory, address, now);
+        *ready_at = memory->port->free_at;
     }
 }
 

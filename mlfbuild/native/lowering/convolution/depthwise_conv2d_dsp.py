@@ -85,7 +85,9 @@ def _lower_large(layer: Weighted[DepthwiseConv2D]) -> KernelCall | str:
     """Return the call of ``mlf_depthwise_large_int8_dsp`` for a filter that is longer than 3 along a dimension."""
     operator, source, output, size = layer.operator, layer.source, layer.output, layer.window.filter
     # A row of one or two weights would be mostly zeros: 10x1 on images of one column takes five times the instructions.
-    possible = [each for each in (2, 1) if operator.stride[each - 1] <= 2 and TAPS <= size[each - 1] <= max(_LARGE_TAPS)]
+    possible = [
+        each for each in (2, 1) if operator.stride[each - 1] <= 2 and TAPS <= size[each - 1] <= max(_LARGE_TAPS)
+    ]
     if not possible or math.prod(size) > _MOST_TAPS:
         return f"is for filters of {TAPS} to {max(_LARGE_TAPS)} taps along a line, and at most {_MOST_TAPS} in all"
     along = max(possible, key=lambda each: output.shape[each])
