@@ -128,7 +128,8 @@ def made(instruction: DecodedInstruction, how: str, base: str = "") -> Sequence[
 
 def _writes_back(instruction: DecodedInstruction) -> bool:
     many = instruction.mnemonic.startswith(("push", "pop", "vpush", "vpop"))
-    return many or updates_base(instruction) or operand_parts(instruction.operands)[0].endswith("!")
+    # Data that objdump lists as code may have no operands.
+    return many or updates_base(instruction) or "".join(operand_parts(instruction.operands)[:1]).endswith("!")
 
 
 def _in_lists(register: str) -> tuple[str, int]:
