@@ -135,7 +135,8 @@ def conv2d_long(seed: int, *, extreme: bool = False) -> Case:
 def conv2d_gathered(seed: int, *, extreme: bool = False) -> Case:
     """Return a convolution of pixels that are not whole words, before the peak, so that there is room for windows."""
     layers = Layers(seed, extreme=extreme)
-    image = layers.input(1, layers.size(7, 12), layers.size(7, 14), layers.pick(1, 2, 3, 5, 6))
+    # A dilated filter of five rows covers nine.
+    image = layers.input(1, layers.size(9, 12), layers.size(7, 14), layers.pick(1, 2, 3, 5, 6))
     shape = layers.pick((3, 3), (2, 3), (1, 4), (5, 1))
     image = layers.conv2d(image, layers.size(2, 9), shape)
     return layers.case(layers.pointwise(layers.pointwise(image, 48), 4))
