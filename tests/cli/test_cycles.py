@@ -6,9 +6,15 @@ from typing import Any
 
 import pytest
 
-from mlfbuild.jobs import load, target_jobs
+from mlfbuild.jobs import ProfileJob, load, target_jobs
+from mlfbuild.library import Module
 from mlfbuild.project import load_project
+from mlfbuild.report import ModelRun
+from mlfbuild.report.operators import runs
+from mlfbuild.report.operators.profile import Profile, profile_module
+from mlfbuild.report.operators.runs import with_measured
 from mlfbuild.usecases import unchecked_in_runs, verified_state, verify_jobs
+from mlfbuild.verify import CycleRuns, Spread
 from support.command import Folder
 from support.firmware_repo import two_layers
 from support.schemas import validator
@@ -221,3 +227,24 @@ def test_a_profile_in_a_report_needs_firmware(folder: Folder) -> None:
     ended = folder.run("report", "--profile", "--format", "json")
     assert (ended.status, ended.error["code"]) == (1, "nothing-to-profile")
     assert "mlfbuild profile" in ended.error["hint"]
+
+
+def test_settings_of_a_device_are_modelled_once(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.set_target("mcu: stm32l4r5")
+    described = project.profile()["modelled"]["cycles"]
+    counted = []
+
+    def measured_before(run: ModelRun, _job: ProfileJob) -> ModelRun:
+        words = {0x40022000: 0x603}  # FLASH_ACR: 3 wait states and both caches, no prefetch
+        return with_measured(run, CycleRuns("gdb", "dwt", False, 5, Spread(1, 1, 1), (), 0, words))
+
+    def counting(module: Module, *rest: Any) -> Profile:
+        counted.append(module.name)
+        return profile_module(module, *rest)
+
+    monkeypatch.setattr(runs, "last_measured", measured_before)
+    monkeypatch.setattr(runs, "profile_module", counting)
+    first = project.profile()["modelled"]["cycles"]
+    assert first < described, "fewer wait states"
+    assert project.profile()["modelled"]["cycles"] == first
+    assert counted == ["alpha"], "the counts of both settings are kept"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,13 @@ class Profile:
     rest_cycles: CycleCount | None = None
     """Modelled cycles of ``rest``."""
 
+    @staticmethod
+    def from_dict(found: Mapping[str, Any]) -> Profile:
+        """Return the profile from its ``asdict``; raises ``LookupError`` or ``TypeError`` for anything else."""
+        calls = tuple(CallCount(**{**call, "cycles": _cycles(call["cycles"])}) for call in found["calls"])
+        part = None if found["part"] is None else TimedPart(**found["part"])
+        return Profile(**{**found, "calls": calls, "part": part, "rest_cycles": _cycles(found["rest_cycles"])})
+
     @property
     def instructions(self) -> int:
         """All instructions of the run."""
@@ -72,6 +79,10 @@ class Profile:
     def cycles(self) -> CycleCount | None:
         """All modelled cycles of the run."""
         return sum_of_cycles([self.rest_cycles, *(call.cycles for call in self.calls)])
+
+
+def _cycles(found: Mapping[str, int] | None) -> CycleCount | None:
+    return None if found is None else CycleCount(**found)
 
 
 def profile_module(

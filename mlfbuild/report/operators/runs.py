@@ -52,12 +52,10 @@ from mlfbuild.jobs import (
 from mlfbuild.jobs.tree import DEPENDENCIES_FOLDER, RECORD, TreeSettings, subject_of, unpack, write_dependencies
 from mlfbuild.library import Library, Module, Network, dtype_called, symbol_prefix
 from mlfbuild.project import Project
-from mlfbuild.report.operators.cycles import TimedPart
 from mlfbuild.report.operators.operator_runs import ModelRun, operator_runs
-from mlfbuild.report.operators.profile import CallCount, Profile, profile_module
+from mlfbuild.report.operators.profile import Profile, profile_module
 from mlfbuild.report.sizes.image import Image, read_image
 from mlfbuild.targets import Board
-from mlfbuild.timing import CycleCount
 from mlfbuild.verify import (
     SECONDS_A_CASE,
     Connection,
@@ -275,15 +273,21 @@ def _as_set(
     found = mcu.as_set(measured.registers.__getitem__)
     other = "" if found == mcu else f"; the description of {mcu.name} has {mcu.settings()}"
     if found != mcu:
-        run, _ = _run(replace(job, target=replace(job.target, mcu=found)), module, board, emulator, on_progress)
+        as_set = replace(job, target=replace(job.target, mcu=found))
+        run, _ = _run(as_set, module, board, emulator, on_progress, record="counts_as_set.json")
         run = with_measured(run, measured)
     return replace(run, settings=f"{found.settings()}{other}")
 
 
 def _run(
-    job: ProfileJob, module: Module, board: Board, emulator: Path, on_progress: OnProgress
+    job: ProfileJob,
+    module: Module,
+    board: Board,
+    emulator: Path,
+    on_progress: OnProgress,
+    record: str = "counts.json",
 ) -> tuple[ModelRun, Sequence[Array]]:
-    """Return the run on the emulated board, and its inputs."""
+    """Return the run on the emulated board, which is kept in the file ``record``, and its inputs."""
     target, folder = job.target, job.folder / module.name
     placement = run_placement(target, job.model, job.folder)
     image = build_harness(
@@ -294,14 +298,13 @@ def _run(
     _check_memories(job, module, image)
     path = job.vectors.get("") or job.vectors.get(module.name)
     inputs = _first_case(path, module)
-    record = folder / "counts.json"
     places = placed_extents(job, image)
     key = _key(image, inputs, emulator, f"{target.mcu} {places}")
-    profile = _recorded(record, key)
+    profile = _recorded(folder / record, key)
     if profile is None:
         on_progress("running", 0, 0)
         profile = profile_module(module, image, board, inputs, SECONDS_A_CASE, target.mcu, places)
-        write_atomic(record, json.dumps({"key": key, "profile": asdict(profile)}).encode())
+        write_atomic(folder / record, json.dumps({"key": key, "profile": asdict(profile)}).encode())
     operators = operator_runs(profile, module_network(module), target.cpu)
     return ModelRun(target.name, job.model.model, path.name if path else "", profile, operators), inputs
 
@@ -328,20 +331,9 @@ def _recorded(path: Path, key: str) -> Profile | None:
     """Return the last profile if it was counted with the same ``key``."""
     try:
         found = json.loads(path.read_bytes())
-        return _profile(found["profile"]) if found["key"] == key else None
+        return Profile.from_dict(found["profile"]) if found["key"] == key else None
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
-
-
-def _profile(found: dict[str, Any]) -> Profile:
-    """Return a profile from its ``asdict``."""
-    calls = tuple(CallCount(**{**call, "cycles": _cycles(call["cycles"])}) for call in found["calls"])
-    part = None if found["part"] is None else TimedPart(**found["part"])
-    return Profile(**{**found, "calls": calls, "part": part, "rest_cycles": _cycles(found["rest_cycles"])})
-
-
-def _cycles(found: dict[str, int] | None) -> CycleCount | None:
-    return None if found is None else CycleCount(**found)
 
 
 def _check_memories(job: ProfileJob, module: Module, image: Path) -> None:
