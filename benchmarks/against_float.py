@@ -17,7 +17,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from counting.cycles import PARTS, model_cycles
 from counting.firmware import REPOSITORY, MeasurementError
 from counting.float_twins import TWINS, write_twins
 from counting.report import put_into_pages, table
+from counting.results import save_rows
 
 from mlfbuild.core import MlfError
 
@@ -51,8 +52,7 @@ def load() -> list[Twin]:
 
 def save(twins: Sequence[Twin]) -> None:
     """Write the figures and the table of docs/performance.md."""
-    lines = ",\n".join(f"  {json.dumps(asdict(twin))}" for twin in twins)
-    COMMITTED.write_text(f"[\n{lines}\n]\n")
+    save_rows(twins, COMMITTED)
     put_into_pages(blocks(twins))
 
 

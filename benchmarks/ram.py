@@ -18,13 +18,14 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from counting.cycles import PARTS, model_cycles
 from counting.firmware import REPOSITORY, MeasurementError
 from counting.report import put_into_pages, table
+from counting.results import save_rows
 from large_networks import TfliteFile
 
 from mlfbuild.core import MlfError
@@ -190,8 +191,7 @@ def load() -> list[Measured]:
 
 def save(results: Sequence[Measured]) -> None:
     """Write the results and the table of docs/memory.md."""
-    lines = ",\n".join(f"  {json.dumps(asdict(result))}" for result in results)
-    COMMITTED.write_text(f"[\n{lines}\n]\n")
+    save_rows(results, COMMITTED)
     put_into_pages(blocks(results))
 
 

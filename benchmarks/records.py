@@ -23,7 +23,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
 
@@ -33,6 +33,7 @@ from counting.images import model_image
 from counting.measure import NETWORKS
 from counting.published import PUBLISHED
 from counting.report import put_into_pages, table
+from counting.results import save_rows
 from counting.wake_word import FEATURES, NETWORK, PUBLISHED as WAKE_WORD, STREAM, model_wake_word
 from elftools.elf.elffile import ELFFile
 
@@ -95,8 +96,7 @@ def load() -> list[Record]:
 
 def save(records: Sequence[Record]) -> None:
     """Write the records and the tables of docs/performance.md."""
-    lines = ",\n".join(f"  {json.dumps(asdict(record))}" for record in records)
-    COMMITTED.write_text(f"[\n{lines}\n]\n")
+    save_rows(records, COMMITTED)
     put_into_pages(blocks(records))
 
 
@@ -190,11 +190,10 @@ def wake_word_table(records: Sequence[Record]) -> str:
     found = {(r.part, r.place): r.cycles for r in records if r.network == NETWORK}
     rows = []
     for part, theirs in WAKE_WORD.items():
-        name = f"{part}, ±{modelled_error(PARTS[part])} %" if part in PARTS else part
         features, *ours = (found.get((part, place)) for place in (FEATURES, "flash", STREAM))
         sums = [None if features is None or own is None else features + own for own in ours]
         shown = ["" if cycles is None else _million(cycles) for cycles in (features, *ours, *sums)]
-        rows.append([name, *shown, f"{theirs.cycles:.3f}"])
+        rows.append([f"{part}, ±{modelled_error(PARTS[part])} %", *shown, f"{theirs.cycles:.3f}"])
     return table(head, rows, right=range(1, 7))
 
 

@@ -29,7 +29,7 @@ class Point:
     def mcu(self) -> Mcu:
         """The part, with its data in the right memory."""
         mcu = MCUS[self.part]
-        # OctoML's and the reference submission left the prefetch of the flash off, as Zephyr did in 2022.
+        # OctoML's submission and the reference left prefetch off, as Zephyr did in 2022.
         if self.part == "stm32l4r5" and not self.image:
             mcu = mcu.changed(TimingKeys(memories={"flash": MemoryKeys(prefetch=False)}))
         return mcu.with_data_in(self.data) if self.data else mcu
@@ -191,8 +191,8 @@ VENDORS = (
 """Median throughput in inferences per second, from the results beside the images, and the error in per cent by the
 model before its settings were checked with them (commit 1de55fc1), if it is known.
 
-mlcommons/tiny_results_v1.1 to v1.3, Apache License 2.0, as ST's folders in them. Points of the STM32G0B1 in v1.1
-decided about `hidden-waits`, all others are a test: no constant was chosen for them.
+From mlcommons/tiny_results_v1.1 to v1.3; they and ST's folders in them have the Apache License 2.0. `hidden-waits` was
+chosen with the points of the STM32G0B1 in v1.1. All others are a test: no constant was chosen for them.
 """
 POINTS = (*NETWORKS, *LAYERS, *VENDORS)
 

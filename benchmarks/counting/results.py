@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from itertools import product
 from pathlib import Path
@@ -59,6 +59,12 @@ def save(committed: Committed, path: Path = COMMITTED) -> None:
     entries = [json.dumps({**asdict(case), **asdict(committed.results[case])}) for case in CASES]
     lines = ",\n".join(f"    {entry}" for entry in entries)
     path.write_text(f'{{\n  "compiler": "{committed.compiler}",\n  "results": [\n{lines}\n  ]\n}}\n')
+
+
+def save_rows(rows: Sequence[Any], path: Path) -> None:
+    """Write dataclasses as a JSON list, one line each, so that a change of one is a change of one line."""
+    lines = ",\n".join(f"  {json.dumps(asdict(row))}" for row in rows)
+    path.write_text(f"[\n{lines}\n]\n")
 
 
 def grown(case: Case, old: Result | None, new: Result) -> Iterator[str]:

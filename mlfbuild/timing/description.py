@@ -23,8 +23,6 @@ from mlfbuild.timing.objdump import LinkedCode, disassembled
 
 # LE and its relatives are branches of Armv8.1-M: low-overhead loops.
 _ENDS = frozenset({"b", "bl", "cbz", "cbnz", "bx", "blx", "bxns", "blxns", "tbb", "tbh", "le", "letp", "wls", "wlstp"})
-_WIDE = 0xE800
-"""The first half of an instruction of 32 bits is not less (Armv7-M Architecture Reference Manual, A5.1)."""
 
 
 class BasicBlock(NamedTuple):
@@ -61,8 +59,7 @@ def _runs(code: LinkedCode, listed: Sequence[Instruction]) -> Iterator[list[Deco
     """Yield instructions that follow each other without data between them."""
     for is_data, run in itertools.groupby(listed, lambda instruction: instruction.is_data):
         if not is_data:
-            # By the bytes, as the listing does not show the width of every instruction.
-            yield [decoded(each, 4 if (code.half(each.address) or 0) >= _WIDE else 2) for each in run]
+            yield [decoded(each, code.size(each.address)) for each in run]
 
 
 def _blocks(run: Sequence[DecodedInstruction], targets: set[int | None]) -> Iterator[BasicBlock]:

@@ -36,6 +36,10 @@ _V8_1_M = 21
 """Tag_CPU_arch of Armv8.1-M Mainline (ABI for Arm, addenda32); objdump assumes that it has no MVE."""
 
 
+_WIDE = 0xE800
+"""The first half of a Thumb instruction of 32 bits is not less."""
+
+
 @dataclass(frozen=True)
 class LinkedCode:
     """An image with its listing and the bytes of its sections."""
@@ -57,10 +61,17 @@ class LinkedCode:
     def half(self, address: int) -> int | None:
         """Return the two bytes at an address of the image; ``None`` if there are none.
 
-        They are unsigned and little-endian. The first half of a Thumb instruction shows whether it has 16 or 32
-        bits.
+        They are unsigned and little-endian.
         """
         return self._number(address, 2)
+
+    def size(self, address: int) -> int:
+        """Return the bytes of the instruction at an address of the image, by its first half: 2 or 4.
+
+        The listing does not show the width of every instruction. Thumb: Armv7-M Architecture Reference Manual, A5.1.
+        """
+        half = self.half(address) or 0
+        return 4 if (half >= _WIDE if self.machine == "EM_ARM" else half & 3 == 3) else 2
 
     def _number(self, address: int, size: int) -> int | None:
         for start, data in self.sections:

@@ -95,7 +95,7 @@ class ImageProfile:
     part: TimedPart | None
     """The microcontroller whose cycles are modelled; ``None`` if they are not."""
     remarks: tuple[str, ...]
-    """What makes the figures less certain, such as interrupts."""
+    """Reasons why the figures are less certain, such as interrupts."""
 
     @property
     def median(self) -> int:
@@ -236,15 +236,9 @@ def _branches(code: LinkedCode) -> Iterator[MarkedFunction]:
         for address, name, target in _BRANCH.findall(function.text):
             at, to = int(address, 16), int(target or "0", 16)
             if _CALL.fullmatch(name):
-                size = 4 if _is_wide(code.half(at) or 0, code.machine) else 2
-                yield MarkedFunction(at, at, 0, MarkRole.CALL, at + size)
+                yield MarkedFunction(at, at, 0, MarkRole.CALL, at + code.size(at))
             elif to and code.listing.begins(to):
                 yield MarkedFunction(at, at, 0, MarkRole.JUMP, to)
-
-
-def _is_wide(half: int, machine: str) -> bool:
-    """Return whether an instruction that begins with ``half`` has four bytes instead of two."""
-    return half >= 0xE800 if machine == "EM_ARM" else half & 3 == 3
 
 
 def _owners(image: Path) -> dict[int, str]:
