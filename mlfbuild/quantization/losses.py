@@ -258,7 +258,7 @@ def loss_rows(found: Mapping[str, Any], most: int | None = None) -> list[tuple[s
 
 
 def loss_summary(found: Mapping[str, Any]) -> str:
-    """Return on one line where the noise of a report, as JSON, begins, or what helps the network as a whole."""
+    """Return a line for a report in JSON: the tensor at which noise begins, or advice for the whole network."""
     first = next((each for each in found["tensors"] if each["name"] == found["begins"]), None)
     if first is not None:
         return f"noise begins at {first['label']} ({_ratio(first, ' dB')})"
@@ -269,7 +269,7 @@ def loss_summary(found: Mapping[str, Any]) -> str:
 
 
 def losses_text(found: Mapping[str, Any], *, verbose: bool = False) -> str:
-    """Return a report, as JSON: its worst tensors as a table, all of them if ``verbose``, and lines about the rest."""
+    """Return a report in JSON as text: a table of its worst tensors, or of all if ``verbose``, and the summary."""
     count, most = len(found["tensors"]), None if verbose else _ROWS
     table = text_table(loss_rows(found, most), header=[*LOSS_COLUMNS], align="".join(LOSS_COLUMNS.values()), indent=2)
     lines = [f"{counted(found['cases'], 'case')}, {counted(count, 'tensor')}, worst first", table]

@@ -23,8 +23,8 @@ _ELEMENTWISE = Unary | Binary | Quantize
 def sink_reshapes(graph: Graph) -> Graph:
     """Return ``graph`` with elementwise operators that compute in the shape of the convolution before them.
 
-    What other nodes read keeps its name and shape: it becomes the output of a RESHAPE. A RESHAPE of a RESHAPE reads the
-    first one's input.
+    A tensor that other nodes read keeps its name and shape: it becomes the output of a RESHAPE. A RESHAPE of a RESHAPE
+    reads the first one's input.
     """
     sinking = _Sinking(graph)
     for node in graph.nodes:

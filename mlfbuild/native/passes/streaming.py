@@ -137,7 +137,7 @@ class _Streaming:
         """Return the rows that ``node`` needs for a row, and the dimension of its rows, or ``None``: it needs all."""
         having = [name for name in node.inputs if name in self.rows]
         others = {name for name in node.inputs if name is not None and name not in self.rows}
-        # What depends on the whole window in another way, such as a gate, had other values for the rows before.
+        # A tensor that depends on the whole window, such as that of a gate, had other values for the rows before.
         if not having or len(node.outputs) != 1 or not others <= self.fixed:
             return None
         source, output, axis = self.graph.tensor(having[0]), self.graph.tensor(node.outputs[0]), self.rows[having[0]]

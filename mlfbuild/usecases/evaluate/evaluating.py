@@ -67,7 +67,7 @@ class EvaluationReport:
     limits: Mapping[str, float]
     """The limits by their keys."""
     losses: Mapping[str, Any] | None = None
-    """What the tensors of a quantised model lose, as ``LossReport.to_json``, if that was measured."""
+    """Losses of the tensors of a quantised model, as in ``LossReport.to_json``, if they were measured."""
 
     @property
     def passed(self) -> bool:

@@ -1,4 +1,4 @@
-"""What a model that the build quantised loses on its test set, tensor by tensor, and the record of it for reports."""
+"""Rank the tensors of a model that the build quantised by lost accuracy, and keep the result for reports."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class CountedCall:
 
 
 class MarkRole(IntEnum):
-    """What a function is if all code between two marks is counted; the plugin's ``marks.h`` has the same numbers."""
+    """Role of a function when all code between two marks is counted; the plugin's ``marks.h`` has the same numbers."""
 
     OTHER = 0
     WITH_CALLS = 1

@@ -20,7 +20,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
     if isinstance(node.operator, Dequantize):
         return _elementwise("dequantize", f"dequantize_{suffix(source.dtype)}", source, output, source)
-    # A table holds the results of a float32 computation, as LiteRT does it for uint8, and those for many elements.
+    # A table is made if LiteRT computes in float32, as for uint8, or if there are many elements.
     if isinstance(node.operator, Quantize) and (node.operator.in_float32 or _is_long(source, output)):
         return lower_unary(node.operator, source, output)
     kernel = f"quantize_{suffix(source.dtype)}_{suffix(output.dtype)}"
