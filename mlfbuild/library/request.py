@@ -9,6 +9,7 @@ from typing import Protocol
 
 from mlfbuild.core import Mistake, UsageError
 from mlfbuild.library.keys.interface_names import InterfaceNames
+from mlfbuild.library.keys.memories import ArenaMemory
 from mlfbuild.library.keys.placement import Placement
 from mlfbuild.library.value import Library
 from mlfbuild.targets import Cpu
@@ -48,6 +49,8 @@ class CompileRequest:
     """Names of inputs and outputs in C, for the native compiler."""
     extensions: Mapping[str, OptionValue] = field(default_factory=dict)
     """Facts for later stages, which each module of the archive records."""
+    memories: tuple[ArenaMemory, ...] = ()
+    """Memories for tensors, scratch memory and state; empty for one arena in the section of ``placement``."""
 
 
 class Compiler(Protocol):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mlfbuild.library.keys.interface_names import (
         ConstantInput, Dimension, InterfaceNames, PortNames, SignatureName, TensorName, port_problem,
     )
+    from mlfbuild.library.keys.memories import ArenaMemory
     from mlfbuild.library.keys.placement import (
         CODE, CONSTANT_CLASSES, MEMORY_CLASSES, PARAMS, SECTION, SECTION_NAME, Placement, PlacementKeys, SectionContent,
         content_of, is_collected, section_problem, symbol_stem,
