@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from mlfbuild.library.cgen import Buffer, Span, Spread, place, shortage, spread, spreading
+from mlfbuild.library.cgen import Buffer, Span, SpreadBuffers, place, shortage, spread, spreading
 
 Case = tuple[list[Buffer], list[tuple[int, ...]], list[int]]
 
@@ -41,7 +41,9 @@ def cheapest(buffers: Sequence[Buffer], costs: Sequence[Sequence[int]], sizes: S
     return min(found, default=None)
 
 
-def assert_fits(found: Spread, buffers: Sequence[Buffer], costs: Sequence[Sequence[int]], sizes: Sequence[int]) -> None:
+def assert_fits(
+    found: SpreadBuffers, buffers: Sequence[Buffer], costs: Sequence[Sequence[int]], sizes: Sequence[int]
+) -> None:
     assert found.cost == sum(cost[memory] for cost, memory in zip(costs, found.memories, strict=True))
     assert found.bound <= found.cost
     for memory, size in enumerate(sizes):

@@ -20,7 +20,7 @@ For example, 8 bytes of fast memory, and three buffers that cost nothing there a
     b   times 1 to 2   4 bytes    9 accesses
     c   times 2 to 3   4 bytes    8 accesses
 
-``a`` excludes ``b``. With ``a`` and ``c`` in fast memory the cost is 9, with ``b`` and ``c`` 10. ``Spread.bound`` is 9
+``a`` excludes ``b``. With ``a`` and ``c`` in fast memory the cost is 9, with ``b`` and ``c`` 10. ``bound`` is 9
 as well: the assignment is proven to be the best one.
 
 All limits are numbers of steps, so that the result is the same on every machine. Equal costs are decided in favour of
@@ -53,7 +53,7 @@ State = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Spread:
+class SpreadBuffers:
     """A memory and an offset for each buffer."""
 
     memories: tuple[int, ...]
@@ -67,7 +67,7 @@ class Spread:
 
 def spread(
     buffers: Sequence[Buffer], costs: Sequence[Sequence[int]], sizes: Sequence[int], work: Work | None = None
-) -> Spread | None:
+) -> SpreadBuffers | None:
     """Return the cheapest assignment that is found, or ``None`` if there is none whose buffers fit.
 
     ``costs`` has for each buffer its cost in each memory, all at least 0, and ``sizes`` the bytes of each memory.
@@ -78,14 +78,15 @@ def spread(
 
 
 def shortage(buffers: Sequence[Buffer], sizes: Sequence[int], unit: int) -> tuple[int, int, int]:
-    """Return (memory, bytes that it lacks, time of its peak) for ``buffers`` that do not fit into memories of ``sizes``.
+    """Return (memory, bytes that it lacks, time of its peak) for ``buffers`` that do not fit.
 
-    The memory is the largest one: with so many bytes more, a multiple of ``unit``, all buffers fit.
+    ``sizes`` are the bytes of the memories. The memory is the largest one: all buffers fit if it has so many more,
+    a multiple of ``unit``.
     """
     largest = max(range(len(sizes)), key=sizes.__getitem__)
     free = [[0] * len(sizes)] * len(buffers)
 
-    def with_more(units: int) -> Spread | None:
+    def with_more(units: int) -> SpreadBuffers | None:
         more = [size + units * unit * (at == largest) for at, size in enumerate(sizes)]
         return spread(buffers, free, more)
 
@@ -140,7 +141,7 @@ class _Spreading:
         """Whether every assignment that was refused is known to be impossible."""
         self._packings: dict[tuple[int, tuple[int, ...]], Packing] = {}
 
-    def run(self) -> Spread | None:
+    def run(self) -> SpreadBuffers | None:
         layers = self._layers()
         lowest = sum(min((cost for cost, size in zip(costs, self.sizes, strict=True) if buffer.size <= size), default=0)
                      for buffer, costs in zip(self.buffers, self.costs, strict=True))  # fmt: skip
@@ -250,7 +251,7 @@ class _Spreading:
         self.proven &= packing.size <= size or packing.exact
         return packing.size <= size
 
-    def _result(self, assigned: Sequence[int], bound: int) -> Spread:
+    def _result(self, assigned: Sequence[int], bound: int) -> SpreadBuffers:
         offsets, sizes = [0] * len(self.buffers), []
         for memory in self.memories:
             inside = self._inside(assigned, memory)
@@ -262,7 +263,7 @@ class _Spreading:
                 offsets[at] = offset
             sizes.append(packing.size)
         cost = self._cost(assigned)
-        return Spread(tuple(assigned), tuple(offsets), tuple(sizes), cost, min(bound, cost))
+        return SpreadBuffers(tuple(assigned), tuple(offsets), tuple(sizes), cost, min(bound, cost))
 
     def _repaired(self, assigned: State) -> State | None:
         """Return ``assigned`` after buffers have left each memory that is too small for a memory behind it."""
@@ -292,15 +293,17 @@ class _Spreading:
         last = [list(self.memories)[::-1]] * len(sizes)
         for order, preferred in ((sizes, cheapest), (lives, cheapest), (sizes, last)):
             now = [-1] * len(order)
-            for *_, at in sorted(order):
-                for now[at] in preferred[at]:
-                    if self._packed(now[at], self._inside(now, now[at])):
-                        break
-                else:
-                    break
-            else:
+            if all(self._finds_room(now, at, preferred[at]) for *_, at in sorted(order)):
                 return tuple(now)
         return None
+
+    def _finds_room(self, now: list[int], at: int, preferred: Sequence[int]) -> bool:
+        """Assign the buffer ``at`` to the first memory that has room for it; return whether one has."""
+        for memory in preferred:
+            now[at] = memory
+            if self._packed(memory, self._inside(now, memory)):
+                return True
+        return False
 
     def _improved(self, assigned: State) -> State:
         """Return ``assigned`` after moves and exchanges of buffers that lower the cost."""
