@@ -16,6 +16,7 @@ a whole image.
 - ``loads``    loads of scratch memory for each product
 - ``stores``   stores to scratch memory for each element of a window
 - ``output``   stores for each element of the output
+- ``planes``   loads of scratch memory for each element of the input, which the kernel has copied there
 
 They were counted on QEMU with the networks of MLPerf Tiny, on the Cortex-M0+, M4 and M55, and rounded. Every other
 kernel is taken to read each element of its inputs and to write each element of its outputs once, with word or vector
@@ -33,7 +34,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mlfbuild.native.graph import Graph, Node, Tensor
 from mlfbuild.native.graph.bases import Convolution
@@ -74,10 +75,13 @@ class _Rates:
     loads: float = 0.0
     stores: float = 0.0
     output: float = 1.0
+    planes: float = 0.0
 
 
 _DSP = _Rates(window=0.25, loads=0.25, stores=0.5)
-_MVE = _Rates(window=0.25, loads=1 / 8, stores=0.25, output=0.25)
+_MVE = _Rates(window=0.25, loads=1 / 16, stores=0.25, output=0.25)
+_MVE_IN_PLACE = _Rates(product=0.054, loads=0.008, stores=0.03, output=0.25)
+"""Windows of several rows are read in the image, except at its border, which scratch memory completes."""
 _KERNELS = {
     "conv2d_dsp": _DSP,
     "conv2d_long_dsp": _DSP,
@@ -85,12 +89,12 @@ _KERNELS = {
     "conv2d_int16_dsp": _Rates(window=0.5, loads=1 / 3, stores=0.5),
     "conv2d_thumb": _Rates(window=1.0, loads=0.5, stores=0.5),
     "conv2d_mve": _MVE,
-    "conv2d_4x2_mve": _MVE,
+    "conv2d_4x2_mve": replace(_MVE, loads=1 / 8),
     "conv2d_int16_mve": _Rates(window=0.5, loads=1 / 8, stores=0.5, output=0.5),
     "conv2d_float_mve": _Rates(product=1 / 8),
     "depthwise_conv2d_dsp": _Rates(window=0.03, loads=0.4, stores=0.1),
     "depthwise_conv2d_thumb": _Rates(window=0.12, loads=1.1, stores=0.2),
-    "depthwise_conv2d_mve": _Rates(window=0.03, loads=0.08, stores=0.08, output=0.25),
+    "depthwise_conv2d_mve": _Rates(window=0.03, stores=0.06, output=0.25, planes=1.1),
     "fully_connected_dsp": _Rates(product=1 / 16),
     "fully_connected_thumb": _Rates(product=1 / 4),
     "fully_connected_mve": _Rates(product=1 / 32, output=0.25),
@@ -142,6 +146,8 @@ def _with_products(graph: Graph, node: Node, call: KernelCall, weights: Tensor) 
     name = _kernel(call)
     rates = _KERNELS.get(name, _DEPTHWISE if depthwise else _PORTABLE)
     source, output = graph.inputs_of(node)[0], graph.outputs_of(node)[0]
+    if rates is _MVE and (not call.scratch or weights.shape[1:3] != (1, 1)) and source.shape[-1] % _WORD == 0:
+        rates = _MVE_IN_PLACE
     products = node.operator.macs(graph.inputs_of(node), graph.outputs_of(node)) or 0
     channels = 1 if depthwise else max(1, output.shape[-1])
     windows = products // channels
@@ -149,16 +155,15 @@ def _with_products(graph: Graph, node: Node, call: KernelCall, weights: Tensor) 
     gathered = name.startswith("conv2d") and rates is _DSP and source.shape[-1] % _WORD
     window = 1.0 if gathered else rates.window
     loads = round(windows * window + products * rates.product)
-    if rates is _MVE and not gathered and not call.scratch:
-        # Without scratch memory, windows are read in the image, again for each group of channels.
-        loads = products // 16
     tensors: dict[str, Traffic] = defaultdict(Traffic)
     tensors[source.name] += Traffic(loads=loads)
     tensors[output.name] += Traffic(stores=round(output.elements * rates.output))
     if not weights.constant:
         tensors[weights.name] += Traffic(loads=products)
-    scratch = Traffic(round(products * rates.loads), round(windows * rates.stores)) if call.scratch else Traffic()
-    return Accesses(tensors, scratch)
+    if not call.scratch:
+        return Accesses(tensors, Traffic())
+    read = round(products * rates.loads + source.elements * rates.planes)
+    return Accesses(tensors, Traffic(read, round(windows * rates.stores)))
 
 
 def _kernel(call: KernelCall) -> str:
