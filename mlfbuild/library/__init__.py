@@ -69,8 +69,8 @@ if TYPE_CHECKING:
         struct_prefix, symbol_prefix,
     )
     from mlfbuild.library.network import (
-        ARENA, DIGEST_LENGTH, INPUT, MEMORIES, OUTPUT, Network, NetworkConstant, NetworkKernel, NetworkOperator,
-        NetworkRows, NetworkScratch, NetworkTensor, RemovedChannels,
+        ARENA, DIGEST_LENGTH, INPUT, MEMORIES, OUTPUT, Network, NetworkConstant, NetworkKernel, NetworkMemory,
+        NetworkOperator, NetworkRows, NetworkScratch, NetworkTensor, RemovedChannels,
     )
     from mlfbuild.library.numpy_types import dtype_called, is_supported, round_half_away
     from mlfbuild.library.other_devices import (

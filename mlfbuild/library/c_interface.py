@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from mlfbuild.library.names import WORKSPACE_POOL, macro_words, struct_prefix
+from mlfbuild.library.names import macro_words, struct_prefix
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,8 @@ class CInterface:
     """Bytes."""
     workspace_io: bool = False
     """Whether inputs and outputs are in the workspace, which the caller passes (TVM's ``use_workspace_io``)."""
+    pools: tuple[Member, ...] = ()
+    """The memory pools that the workspace consists of, if ``workspace_io``."""
 
     @property
     def prefix(self) -> str:
@@ -91,8 +93,8 @@ def interface_parts(interface: CInterface, about_run: Sequence[str] = (), result
     )
     yield _defined(f"Workspace size {module}", f"{upper}_WORKSPACE_SIZE", interface.workspace_size)
     if interface.workspace_io:
-        name = f"{upper}_{WORKSPACE_POOL.upper()}_WORKSPACE_POOL_SIZE"
-        yield _defined(f"{WORKSPACE_POOL} size {module}", name, interface.workspace_size)
+        for pool in interface.pools:
+            yield _defined(f"{pool.name} size {module}", f"{upper}_{pool.name.upper()}_WORKSPACE_POOL_SIZE", pool.size)
 
 
 def run_parameters(prefix: str, *, workspace_io: bool) -> list[str]:
@@ -112,9 +114,7 @@ def _pool_parts(interface: CInterface) -> Iterator[str]:
         "inputs": ["Write all inputs before each run: a run may overwrite them with other tensors."],
         "outputs": ["They are valid after a run until an input is written or the next run begins."],
     }
-    yield brief(f"Workspace pool pointers {module}") + _struct(
-        f"{prefix}_workspace_pools", [Member(WORKSPACE_POOL, interface.workspace_size)]
-    )
+    yield brief(f"Workspace pool pointers {module}") + _struct(f"{prefix}_workspace_pools", interface.pools)
     for kind, about in lives.items():
         yield (
             brief(

@@ -9,11 +9,14 @@ import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 from operator import add
 
 ARENA, STATE, INPUT, OUTPUT, CONSTANT = MEMORIES = ("arena", "state", "input", "output", "constant")
 """Places of tensors: the module's workspace, its state, the caller's buffers, or flash."""
 
+_BEHIND_ALL = 1 << 62
+"""An offset behind every arena."""
 _BOUNDS = {"LOGISTIC": 1, "SOFTMAX": 1, "TANH": 1}
 """Greatest magnitude of the outputs of operators."""
 _MOVING = frozenset({"RESHAPE", "SQUEEZE", "EXPAND_DIMS", "TRANSPOSE"})
@@ -27,6 +30,24 @@ class NetworkScratch:
     offset: int
     """Of the first byte in the arena."""
     size: int
+    accesses: int | None = None
+    """As for a tensor."""
+
+
+@dataclass(frozen=True)
+class NetworkMemory:
+    """A memory that the compiler could place tensors in."""
+
+    name: str
+    size: int
+    """Bytes of the arena there; 0 if it has none."""
+    limit: int
+    """The most bytes that the module may take, for its arena and its state."""
+    load_wait: int
+    store_wait: int
+    """Cycles that 1,000 loads, or stores, of a word wait on average."""
+    state: int = 0
+    """Bytes of the state there."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +116,9 @@ class NetworkTensor:
     """The operator that writes the tensor; 0 if it exists before the run."""
     last: int
     """The last operator that needs the tensor; the last operator of the network for an output."""
+    accesses: int | None = None
+    """Estimated loads and stores in a run, each of up to a word, of all tensors that share its bytes; ``None`` unless
+    several memories were planned."""
 
 
 @dataclass(frozen=True)
@@ -148,11 +172,14 @@ class Network:
     """
 
     arena: int
-    """Size of the arena, which holds tensors and scratch memory."""
+    """Size of the arena, which holds tensors and scratch memory; of all arenas if there are several ``memories``."""
     tensors: tuple[NetworkTensor, ...]
     operators: tuple[NetworkOperator, ...]
     constants: tuple[NetworkConstant, ...] = ()
     """The constants of known origin."""
+    memories: tuple[NetworkMemory, ...] = ()
+    """The memories that the arena is divided into, one after the other: offsets count from the beginning of the first.
+    Empty if the arena is in one piece."""
 
     @property
     def layers(self) -> int:
@@ -201,9 +228,28 @@ class Network:
         """The first operator during which the most bytes of the arena are in use; 0 without operators."""
         return max(range(len(self.usage)), key=self.usage.__getitem__, default=0)
 
+    @property
+    def arenas(self) -> tuple[NetworkMemory, ...]:
+        """The memories that have an arena, if there are several; the code then has a workspace for each of them."""
+        used = tuple(memory for memory in self.memories if memory.size)
+        return used if len(used) > 1 else ()
+
+    @property
+    def bases(self) -> tuple[int, ...]:
+        """The offset at which the arena of each of ``memories`` begins."""
+        return tuple(accumulate((memory.size for memory in self.memories), initial=0))[:-1]
+
+    def usage_of(self, memory: int) -> tuple[int, ...]:
+        """Return the bytes of the arena in ``memories[memory]`` in use while each operator runs."""
+        start = self.bases[memory]
+        return self._usage(start, start + self.memories[memory].size)
+
     @cached_property
     def usage(self) -> tuple[int, ...]:
         """The bytes of the arena in use while each operator runs; bytes that two tensors share count once."""
+        return self._usage(0, _BEHIND_ALL)
+
+    def _usage(self, start: int, end: int) -> tuple[int, ...]:
         # By first use, so that the sweep below looks at each tensor only when it begins and ends.
         beginning: dict[int, list[NetworkTensor]] = {}
         for tensor in self.tensors:
@@ -215,7 +261,7 @@ class Network:
             live = [*(tensor for tensor in live if tensor.last >= time), *beginning.get(time, ())]
             places = [(tensor.offset or 0, tensor.size) for tensor in live]
             places += [] if operator.scratch is None else [(operator.scratch.offset, operator.scratch.size)]
-            usage.append(_covered(places))
+            usage.append(_covered(each for each in places if start <= each[0] and sum(each) <= end))
         return tuple(usage)
 
     def renamed(self, edit: Callable[[str], str]) -> Network:

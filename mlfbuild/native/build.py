@@ -1,7 +1,7 @@
 """Compile a request to a library: run the steps in order.
 
     SourceFiles.read -> parse_files -> run_passes -> remove_dead_channels -> _program -> print -> Library
-    _program: lower_all -> plan_memory -> fuse -> plan_memory, if there are chains -> use_free_memory -> link_calls
+    _program: plan_network -> use_free_memory -> link_calls
 
 Rules:
 
@@ -12,21 +12,7 @@ Rules:
 4. All constants of the code are counted against the budget of the file before they are printed.
 5. Nothing depends on the time or the machine: the same request gives the same bytes.
 
-Why the arena is planned twice: operators that run row by row (chains) cost instructions, and are worth it only if the
-arena becomes smaller. ``fuse`` estimates that by the bytes in use while each piece of the network runs. It does not
-know offsets, views, or states that are updated in place, so the estimate is wrong in both directions. Therefore the
-network is planned as it is, then with the chains that ``fuse`` selected, and the chains are used only if the real arena
-is smaller. (Each plan is the best of several trials in itself, see ``memory/plan.py``.) The third step,
-``use_free_memory``, moves nothing: it gives kernels that copy weights the bytes that are free while they run. This step
-is skipped on the Cortex-M7, whose data cache already has that effect.
-
-For example, two 3x3 convolutions of an int8 image of 32x32 with 8 channels, and a MAX_POOL_2D to 16x16::
-
-    cortex-m0plus, memory: balanced    3392 bytes as a chain instead of 16960, for 0.9 % more instructions
-    cortex-m4, memory: balanced        16672 bytes: that chain would take 5.2 % more, and only 1 % is allowed
-    cortex-m4, memory: smallest        2976 bytes as a chain, for 7.6 % more instructions
-
-``passes/fusion`` explains why the chain is so much cheaper on the Cortex-M0+. With ``executor: graph``,
+``planned`` decides which operators run row by row. With ``executor: graph``,
 ``graph_executor`` does the steps after the passes instead, with storage ids, and also compares two plans.
 
 This module checks no options (``compiler.py`` does) and writes no archive.
@@ -35,13 +21,12 @@ This module checks no options (``compiler.py`` does) and writes no archive.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mlfbuild.core import InputFileError, ToolNotFoundError, UnsupportedModelError, UsageError, better_error
 from mlfbuild.library import (
     CPU_DEVICE,
     TVM_RUNTIME,
-    WORKSPACE_POOL,
     CodegenFile,
     CompileRequest,
     Library,
@@ -52,15 +37,17 @@ from mlfbuild.library import (
     Pool,
     refused,
 )
+from mlfbuild.library.keys import ArenaMemory
 from mlfbuild.native import graph_executor
 from mlfbuild.native.c_calling_form import CodeForm, form_of
 from mlfbuild.native.frontends import Choices, SourceFiles, parse_files
 from mlfbuild.native.graph import ConstantBudget, Graph
 from mlfbuild.native.graph.ops import TreeEnsemble
-from mlfbuild.native.lowering import KernelCall, check_constants, lower, lower_all
-from mlfbuild.native.memory import Plan, plan_memory, use_free_memory
-from mlfbuild.native.network import compiled_network, memory_notes, removed_from_layers
-from mlfbuild.native.passes import fuse, remove_dead_channels, rounded_products, run_passes, streamed
+from mlfbuild.native.lowering import KernelCall, check_constants
+from mlfbuild.native.memory import use_free_memory
+from mlfbuild.native.network import compiled_network, memory_notes, notes_of_memories, removed_from_layers
+from mlfbuild.native.passes import remove_dead_channels, rounded_products, run_passes, streamed
+from mlfbuild.native.planned import placed_in, plan_network
 from mlfbuild.native.printing import (
     Interface,
     LinkedModel,
@@ -77,7 +64,7 @@ from mlfbuild.native.printing import (
     print_tvm_metadata,
     traced_tensors,
 )
-from mlfbuild.native.settings import DEFAULT_MEMORY, MEMORY, TFLM, TREES, CodegenSettings, most_constants, tflm_of
+from mlfbuild.native.settings import DEFAULT_MEMORY, TFLM, TREES, CodegenSettings, most_constants, tflm_of
 from mlfbuild.targets import Cpu
 
 _LARGEST_TENSOR = (1 << 31) - 1
@@ -139,6 +126,7 @@ def compile_graph(
     interface.
     """
     _check_placement(request)
+    _check_memories(request)
     # Before lowering, in which sizes become int32 literals.
     _check_sizes(graph)
     interface = interface_of(graph, request.interface)
@@ -158,7 +146,8 @@ def compile_graph(
     if form.packed:
         _check_stateless(graph, request.name)
     hook = bool(options.get("hook", False))
-    program, calls, usual = _program(request.name, optimised, whole, settings, interface, budget, hook=hook, form=form)
+    program, calls, usual = _program(request.name, optimised, whole, settings, interface, budget,
+                                     memories=request.memories, hook=hook, form=form)  # fmt: skip
     network = compiled_network(program, calls, removed_from_layers(whole, optimised))
     module = Module(
         name=request.name,
@@ -168,10 +157,10 @@ def compile_graph(
         inputs=tuple(port.info for port in interface.inputs),
         outputs=tuple(port.info for port in interface.outputs),
         interface="packed" if form.packed else "c",
-        pools=(Pool(WORKSPACE_POOL, "workspace", program.plan.arena_size, external=True),) if form.arena_io else (),
+        pools=_pools(program),
         workspace_io=form.arena_io,
         operator_functions=tuple(OperatorFunction(function.name, ((CPU_DEVICE, 0),)) for function in program.functions),
-        codegen=_codegen(program, request, model_id),
+        codegen=_codegen(program, replace(request, placement=placed_in(request.placement, program.plan)), model_id),
         source_text=graph_text(optimised).encode(),
         model_id=model_id,
         state_size=program.plan.state_size,
@@ -180,10 +169,20 @@ def compile_graph(
         network=network,
         hook=hook,
         tflm=tflm_of(request, graph),
-        notes=(*optimised.notes, *memory_notes(program.plan.arena_size, usual, network)),
+        notes=(
+            *optimised.notes,
+            *memory_notes(program.plan.arena_size, usual, network),
+            *notes_of_memories(program.plan),
+        ),
         external_dependencies=(TVM_RUNTIME,) if form.packed else (),
     )
     return Library((module,))
+
+
+def _pools(program: LinkedModel) -> tuple[Pool, ...]:
+    """Return the memory pools that the caller passes, sorted by name."""
+    pools = (Pool(each.pool, "workspace", each.size, external=True) for each in program.workspaces)
+    return tuple(sorted(pools, key=lambda pool: pool.name)) if program.form.arena_io else ()
 
 
 def _form_of_trees(graph: Graph, request: CompileRequest) -> str:
@@ -217,6 +216,7 @@ def _program(
     interface: Interface,
     budget: ConstantBudget | None,
     *,
+    memories: tuple[ArenaMemory, ...],
     hook: bool,
     form: CodeForm,
 ) -> tuple[LinkedModel, Sequence[KernelCall], int | None]:
@@ -225,15 +225,7 @@ def _program(
     ``whole`` is the network with its dead channels. The third result is the arena in bytes that the default of the
     option ``memory`` would need, or ``None`` unless the option is ``smallest``.
     """
-    calls = lower_all(graph, settings)
-    plan = plan_memory(graph, calls, arena_io=settings.arena_io)
-    planned = _Planned(graph, calls, plan)
-    chosen = planned.with_chains(whole, settings)
-    usual = None
-    if settings.memory == MEMORY[0]:
-        # Without chains, there is nothing that the default could leave out.
-        other = planned if chosen is planned else planned.with_chains(whole, replace(settings, memory=MEMORY[1]))
-        usual = other.plan.arena_size
+    chosen, usual = plan_network(graph, whole, settings, memories)
     graph, plan = chosen.graph, chosen.plan
     calls = list(chosen.calls)
     check_constants(graph, calls, budget)
@@ -241,24 +233,6 @@ def _program(
         calls, plan = use_free_memory(calls, plan)
     program = link_calls(name, graph, calls, plan, interface, trace=settings.trace, hook=hook, form=form)
     return program, calls, usual
-
-
-@dataclass(frozen=True)
-class _Planned:
-    """A network, its calls and its memory plan."""
-
-    graph: Graph
-    calls: Sequence[KernelCall]
-    plan: Plan
-
-    def with_chains(self, whole: Graph, settings: CodegenSettings) -> _Planned:
-        """Return the network with chains of ``fuse`` if its arena is smaller, and otherwise this object."""
-        fused, calls = fuse(self.graph, self.calls, settings, lambda part, node: lower(part, node, settings), whole)
-        if fused is self.graph:
-            return self
-        plan = plan_memory(fused, calls, arena_io=settings.arena_io)
-        # Not `<=`: chains cost instructions, so they must gain something.
-        return _Planned(fused, calls, plan) if plan.arena_size < self.plan.arena_size else self
 
 
 def _check_placement(request: CompileRequest) -> None:
@@ -272,6 +246,25 @@ def _check_placement(request: CompileRequest) -> None:
                 reason="the graph executor has no such section",
                 hint="remove it, or use executor aot",
             )
+
+
+def _check_memories(request: CompileRequest) -> None:
+    """Raise ``UsageError`` for what cannot be together with memories that the planner chooses from."""
+    placement = request.placement
+    reasons = {
+        "executor: graph": request.executor == "graph",
+        "placement.workspace": placement.workspace is not None,
+        "placement.state": placement.state is not None,
+        "share-workspace": placement.shares_workspace,
+    }
+    other = next((name for name, there in reasons.items() if there), None)
+    if request.memories and other is not None:
+        raise UsageError(
+            "memories-refused",
+            place=f"{request.name}: memories",
+            reason=f"the model's data cannot be planned over several memories together with {other}",
+            hint=f"remove {other} or memories",
+        )
 
 
 def _check_sizes(graph: Graph) -> None:

@@ -13,6 +13,7 @@ from mlfbuild.library import (
     Network,
     NetworkConstant,
     NetworkKernel,
+    NetworkMemory,
     NetworkOperator,
     NetworkScratch,
     NetworkTensor,
@@ -22,7 +23,7 @@ from mlfbuild.library.graph_json import CALL
 from mlfbuild.native.graph import Graph, Node, Tensor
 from mlfbuild.native.graph.ops import Fused
 from mlfbuild.native.lowering import Candidate, Constant, KernelCall
-from mlfbuild.native.memory import StorageKind
+from mlfbuild.native.memory import Plan, PlannedMemory, StorageKind
 from mlfbuild.native.printing import LinkedModel, ModelStep, operator_label, tensor_lives
 
 if TYPE_CHECKING:
@@ -63,13 +64,36 @@ def compiled_network(program: LinkedModel, calls: Sequence[KernelCall], removed:
     graph = program.graph
     lives = tensor_lives(program)
     numbers = {name: at for at, name in enumerate(lives)}
-    tensors = tuple(_tensor(program, graph.tensor(name), *life) for name, life in lives.items())
+    accesses = {name: storage.accesses for storage in program.plan.storages for name in storage.tensors}
+    several = len(program.plan.memories) > 1
+    tensors = tuple(
+        _tensor(program, graph.tensor(name), *life, accesses.get(name) if several else None)
+        for name, life in lives.items()
+    )
     constants = frozenset(constant.name for constant in program.constants)
     operators = tuple(
         _operator(program, step, call, numbers, constants, removed)
         for step, call in zip(program.steps, calls, strict=True)
     )
-    return Network(program.plan.arena_size, tensors, operators, tuple(_origins(program.constants)))
+    memories = tuple(_memory(each) for each in program.plan.memories if several)
+    return Network(program.plan.arena_size, tensors, operators, tuple(_origins(program.constants)), memories)
+
+
+def _memory(planned: PlannedMemory) -> NetworkMemory:
+    memory = planned.memory
+    return NetworkMemory(memory.name, planned.size, memory.size, memory.load_wait, memory.store_wait, planned.state)
+
+
+def notes_of_memories(plan: Plan) -> Iterator[str]:
+    """Yield notes about a plan over several memories: speeds that are not known, and what is not proven."""
+    if len(plan.memories) < 2:
+        return
+    if len({(each.memory.load_wait, each.memory.store_wait) for each in plan.memories}) == 1:
+        names = ", ".join(each.memory.name for each in plan.memories)
+        yield f"memories: {names} have no different waits, so the plan avoids accesses to those that are listed later"
+    elif plan.waits_bound < plan.waits:
+        waits, least = (-(-each // 1000) for each in (plan.waits, plan.waits_bound))
+        yield f"memories: accesses wait {waits:,} cycles in a run by estimate, and at least {least:,} in any plan"
 
 
 def memory_notes(arena: int, usual: int | None, network: Network | None = None) -> tuple[str, ...]:
@@ -149,14 +173,14 @@ def macs_of(graph: Graph, node: Node) -> int:
     return node.operator.macs(graph.inputs_of(node), graph.outputs_of(node))
 
 
-def _tensor(program: LinkedModel, tensor: Tensor, first: int, last: int) -> NetworkTensor:
+def _tensor(program: LinkedModel, tensor: Tensor, first: int, last: int, accesses: int | None) -> NetworkTensor:
     location, ports = program.plan.locations[tensor.name], program.interface
     offset = None if location.area is StorageKind.CONSTANT else location.position
     area = location.area.name.lower()
     side = {StorageKind.INPUT: ports.inputs, StorageKind.OUTPUT: ports.outputs}.get(location.area)
     port = side[location.position] if side else None
     name = port.name if port is not None and port.tensor.name == tensor.name else tensor.name  # or it is a view
-    return NetworkTensor(name, tensor.dtype.value, tensor.shape, tensor.size, area, offset, first, last)
+    return NetworkTensor(name, tensor.dtype.value, tensor.shape, tensor.size, area, offset, first, last, accesses)
 
 
 def _operator(
@@ -168,6 +192,10 @@ def _operator(
     removed: RemovedByOutput,
 ) -> NetworkOperator:
     scratch = step.function.call.scratch if step.function is not None else 0
+    plan, accesses = program.plan, None
+    if len(plan.memories) > 1:
+        found = (each.accesses for each in plan.storages if not each.tensors and each.first == step.index)
+        accesses = next(found, None)
     return NetworkOperator(
         name=step.node.name,
         operator=operator_label(step.node),
@@ -176,7 +204,7 @@ def _operator(
         macs=macs_of(program.graph, step.node),
         inputs=tuple(_numbers(step.node.inputs, numbers)),
         outputs=tuple(_numbers(step.node.outputs, numbers)),
-        scratch=NetworkScratch(program.plan.scratch[step.index], scratch) if scratch else None,
+        scratch=NetworkScratch(plan.scratch[step.index], scratch, accesses) if scratch else None,
         removed=_removed(step.node, removed),
         kernels=_IN_PLACE if step.function is None else considered(call),
         by_rows=None if step.function is None else call.by_rows,

@@ -25,31 +25,10 @@ from mlfbuild.verify.module import VerifyReport, verify_module
 from support.errors import raises
 from support.host_c import WARNINGS, build, run, run_on_host, write_tree
 from support.native import compile_network, generated
-from support.sketch import Sketch
+from support.sketch import Sketch, face_detector, values_of
 
 M4 = board_called("mps2-an386")
 ARENA = {"io": "arena"}
-
-
-def face_detector() -> Graph:
-    """Layers as in BlazeFace: a large input that one convolution reads, blocks with a sum, and two outputs."""
-    s = Sketch("net")
-    same = ((1, 1), (1, 1))
-    s.tensor("image", 1, 32, 32, 3)
-    s.node(
-        ops.Conv2D(stride=(2, 2), padding=((0, 1), (0, 1))),
-        "image",
-        s.weights("w0", 8, 3, 3, 3),
-        s.tensor("a", 1, 16, 16, 8),
-    )
-    s.node(ops.DepthwiseConv2D(padding=same), "a", s.weights("w1", 1, 3, 3, 8), s.tensor("b", 1, 16, 16, 8))
-    s.node(ops.Conv2D(), "b", s.weights("w2", 8, 1, 1, 8), s.tensor("c", 1, 16, 16, 8))
-    s.node(ops.Add(), "a", "c", s.tensor("d", 1, 16, 16, 8))
-    s.node(ops.MaxPool2D((2, 2), (2, 2)), "d", s.tensor("e", 1, 8, 8, 8))
-    s.node(ops.Conv2D(), "e", s.weights("w3", 2, 1, 1, 8), s.tensor("f", 1, 8, 8, 2))
-    s.node(ops.Reshape(), "f", s.tensor("scores", 1, 128, 1))
-    s.node(ops.Conv2D(), "e", s.weights("w4", 16, 1, 1, 8), s.tensor("boxes", 1, 8, 8, 16))
-    return s.graph(["image"], ["scores", "boxes"])
 
 
 def odd_ports() -> Graph:
@@ -70,12 +49,6 @@ def counter() -> Graph:
 
 
 FACES = face_detector()
-
-
-def values_of(graph: Graph, seed: int = 1) -> list[Any]:
-    random = np.random.default_rng(seed)
-    tensors = [graph.tensor(name) for name in graph.inputs]
-    return [random.integers(-99, 100, tensor.shape).astype(tensor.dtype.numpy) for tensor in tensors]
 
 
 @pytest.mark.parametrize("graph", [FACES, odd_ports()], ids=["faces", "ports"])

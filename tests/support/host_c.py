@@ -85,7 +85,7 @@ int main(int argc, char **argv) {
 _FUNCTION = r"""
 static void run_%(model)s(FILE *in, FILE *out, int anew) {
 %(state)s
-  struct buffer workspace = make(TVMGEN_%(upper)s_WORKSPACE_SIZE, MLF_%(upper)s_WORKSPACE_ALIGNMENT);
+%(workspaces)s
 %(makes)s
   struct tvmgen_%(model)s_inputs inputs = {%(inputs)s};
   struct tvmgen_%(model)s_outputs outputs = {%(outputs)s};
@@ -94,22 +94,20 @@ static void run_%(model)s(FILE *in, FILE *out, int anew) {
 %(copies)s
 %(static)s
 %(checks)s
-  check(workspace, "workspace");
-  release(workspace);
 }
 """
 
 _CALLS = (
-    "  if (mlf_%(model)s_run(&inputs, &outputs, content(workspace)%(kept)s) != 0) exit(3);",
+    "  if (mlf_%(model)s_run(&inputs, &outputs, %(workspaces)s%(kept)s) != 0) exit(3);",
     "  if (tvmgen_%(model)s_run(&inputs, &outputs) != 0) exit(4);",
 )
 _CALLS_IN_POOLS = (
     """\
-  struct tvmgen_%(model)s_workspace_pools pools = {content(workspace)};
+  struct tvmgen_%(model)s_workspace_pools pools = {%(workspaces)s};
   struct tvmgen_%(model)s_inputs places = tvmgen_%(model)s_map_inputs(&pools);
   struct tvmgen_%(model)s_outputs results = tvmgen_%(model)s_map_outputs(&pools);
 %(write)s
-  if (mlf_%(model)s_run(content(workspace)%(kept)s) != 0) exit(3);
+  if (mlf_%(model)s_run(%(workspaces)s%(kept)s) != 0) exit(3);
 %(read)s""",
     """\
   pools = mlf_%(model)s_static_pools();
@@ -269,11 +267,25 @@ def _function(module: Module) -> str:
         "read": [f"  memcpy(content(out{at}), ((void **)&results)[{at}], {info.size});"
                  for at, info in enumerate(module.outputs)],
     }  # fmt: skip
-    words = {"model": module.name, "kept": kept, **{key: "\n".join(lines) for key, lines in copied.items()}}
+    arenas = [each.name for each in module.network.arenas] if module.network else []
+    sizes = {f"{name}_workspace": f"{name.upper()}_WORKSPACE_POOL_SIZE" for name in arenas}
+    sizes = sizes or {"workspace": "WORKSPACE_SIZE"}
+    checks += [f'  check({name}, "{name}");\n  release({name});' for name in sizes]
+    passed = ", ".join(f"content({name})" for name in sizes)
+    words = {
+        "model": module.name,
+        "kept": kept,
+        "workspaces": passed,
+        **{key: "\n".join(lines) for key, lines in copied.items()},
+    }
     own, static = (text % words for text in (_CALLS_IN_POOLS if module.workspace_io else _CALLS))
     return _FUNCTION % {
         "own": own,
         "static": static,
+        "workspaces": "\n".join(
+            f"  struct buffer {name} = make(TVMGEN_{upper}_{size}, MLF_{upper}_WORKSPACE_ALIGNMENT);"
+            for name, size in sizes.items()
+        ),
         "state": "\n".join(state if module.state_size else ["  (void)anew;"]),
         "model": module.name,
         "upper": upper,

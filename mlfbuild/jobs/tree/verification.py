@@ -17,6 +17,7 @@ from mlfbuild.library import (
     CodegenFile,
     Fields,
     Module,
+    NetworkMemory,
     Pool,
     TensorInfo,
     macro_prefix,
@@ -37,7 +38,9 @@ def print_header(module: Module, *, reentrant: bool, twice: bool, subject: str) 
     header = _callable_header(module)
     prefix, external, alone = struct_prefix(module.name), external_pools(module), reentrant and twice
     own = f"{prefix.upper()}_WORKSPACE_SIZE" if alone and not external else "0"
-    workspaces = [str(pool.size) for pool in external if pool.kind == "workspace"] or [own]
+    arenas = module.network.arenas if module.network and alone else ()
+    workspaces = [str(pool.size) for pool in external if pool.kind == "workspace"]
+    workspaces = workspaces or [str(arena.size) for arena in arenas] or [own]
     state = module.state_size if alone else 0
     tensors = () if module.workspace_io else (*module.inputs, *module.outputs)
     pools, constants = _pools_of(module.name, external)
@@ -53,6 +56,7 @@ def print_header(module: Module, *, reentrant: bool, twice: bool, subject: str) 
         reentrant=_reentrant_name(module) if alone else "",
         tensors=[] if module.workspace_io else ["inputs", "outputs"],
         workspaces=workspaces,
+        passed=_passed(external, arenas),
         state=state,
         memory=" + ".join(f"size({size})" for size in (*(tensor.size for tensor in tensors), *workspaces, state)),
         runs=2 if twice else 1,
@@ -60,6 +64,18 @@ def print_header(module: Module, *, reentrant: bool, twice: bool, subject: str) 
         constants=constants,
         subject=_c_string(subject),
     )
+
+
+def _passed(external: Sequence[Pool], arenas: Sequence[NetworkMemory]) -> list[str]:
+    """Return the workspaces that the reentrant run function takes, as C expressions in ``verify.c``.
+
+    The macro has one of them as a parameter; others are in the array that ``verify.c`` takes it from.
+    """
+    if not arenas:
+        return ["workspace"]
+    # Pools are sorted by name, the function's parameters are in the order of the arenas.
+    order = [pool.name for pool in external] or [arena.name for arena in arenas]
+    return [f"workspaces[{order.index(arena.name)}].bytes" for arena in arenas]
 
 
 def print_timing(module: Module) -> str:

@@ -153,11 +153,30 @@ def place(buffers: Sequence[Buffer], work: Work | None = None) -> tuple[tuple[in
 
         place([Buffer((Span(64, 0, 1),)), Buffer((Span(32, 2, 3),))])  # ((0, 0), 64)
     """
-    search = _Search(buffers)
+    packing = pack(buffers, 0, work)
+    return packing.offsets, packing.size
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Offsets of buffers and the bytes that they take together."""
+
+    offsets: tuple[int, ...]
+    size: int
+    exact: bool
+    """Whether no packing is smaller than ``size``, unless the search stopped because ``size`` is small enough."""
+
+
+def pack(buffers: Sequence[Buffer], enough: int, work: Work | None = None) -> Packing:
+    """Return a packing of ``buffers``; the search stops as soon as it takes at most ``enough`` bytes.
+
+    ``work`` and errors as for ``place``.
+    """
+    search = _Search(buffers, enough)
     search.run()
     if work is not None:
         work.spend(search.steps + search.looks // _LOOKS_A_STEP)
-    return search.offsets, search.size
+    return Packing(search.offsets, search.size, search.done)
 
 
 def lower_bound(buffers: Sequence[Buffer]) -> int:
@@ -166,7 +185,7 @@ def lower_bound(buffers: Sequence[Buffer]) -> int:
     No packing can be smaller, but buffers that cannot be arranged without gaps may need more.
     """
     used: dict[int, int] = {}
-    for uses in _uses(buffers):
+    for uses in uses_of(buffers):
         for index, size in uses:
             used[index] = used.get(index, 0) + size
     return max(used.values(), default=0)
@@ -199,21 +218,27 @@ def _check_pairs(buffers: Sequence[Buffer]) -> None:
         raise OverflowError(f"{max(before) + 1} tensors are in use at the same time")
 
 
-def _uses(buffers: Sequence[Buffer]) -> list[Uses]:
-    """Return (time, bytes in use) of each of ``buffers``, for the times at which a span of any buffer begins."""
+def times_of(buffers: Sequence[Buffer]) -> list[int]:
+    """Return the times at which a span of any of ``buffers`` begins, in order."""
     # The use only rises when a span begins, so these times suffice for its peak.
-    times = sorted({span.first for buffer in buffers for span in buffer.spans})
+    return sorted({span.first for buffer in buffers for span in buffer.spans})
+
+
+def uses_of(buffers: Sequence[Buffer]) -> list[Uses]:
+    """Return (index in ``times_of``, bytes in use) of each of ``buffers``."""
+    times = times_of(buffers)
     return [buffer.uses(times) for buffer in buffers]
 
 
 class _Search:
     """The best packing found so far."""
 
-    def __init__(self, buffers: Sequence[Buffer]) -> None:
+    def __init__(self, buffers: Sequence[Buffer], enough: int) -> None:
         self.buffers = buffers
         self.sizes = [buffer.size for buffer in buffers]
         self.lives = [(buffer.first, buffer.last) for buffer in buffers]
-        self.bound = lower_bound(buffers)
+        self.bound = max(lower_bound(buffers), enough)
+        """Bytes at which the search stops."""
         self.neighbours = _neighbours(buffers)
         # A flat list for the innermost loop of the search, which would otherwise unpack tuples of tuples.
         self.pairs = [[(other, own, its) for other, pairs in near for own, its in pairs] for near in self.neighbours]
@@ -235,7 +260,7 @@ class _Search:
 
     @property
     def done(self) -> bool:
-        return self.exact or self.size == self.bound
+        return self.exact or 0 <= self.size <= self.bound
 
     def _rules(self) -> Iterator[Order]:
         sizes, lives, indices = self.sizes, self.lives, range(len(self.sizes))
@@ -277,7 +302,7 @@ class _Search:
 
     def _search(self) -> None:
         """Search for a smaller packing by branch and bound, which can prove that there is none."""
-        skyline = Skyline(_uses(self.buffers), self.size, self.bound)
+        skyline = Skyline(uses_of(self.buffers), self.size, self.bound)
         self.steps += skyline.run()
         self.exact = skyline.exact
         # Empty if the search found nothing smaller; the packing by rules then stays.

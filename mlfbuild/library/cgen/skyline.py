@@ -40,7 +40,7 @@ class _Partial:
 
 @dataclass
 class Skyline:
-    """The search for a packing of ``buffers`` in less than ``size`` bytes; ``bound`` is a lower bound."""
+    """The search for a packing of ``buffers`` in less than ``size`` bytes; it stops at ``bound``."""
 
     buffers: Sequence[Uses]
     size: int
@@ -76,7 +76,7 @@ class Skyline:
                 ahead[time] += size
         start = _Partial({}, 0, (0,) * times, tuple(ahead), dict.fromkeys(range(len(self._uses)), 0))
         departures = 1
-        self.exact = self.size == self.bound
+        self.exact = self.size <= self.bound
         while not self.exact and self._budget > 0:
             self._cut = False
             # A visit with fewer departures does not show that a search with more would find nothing.
@@ -84,7 +84,7 @@ class Skyline:
             self._extend(start, departures)
             # Exact also without reaching the bound, if the whole tree was searched: no budget ran out and no branch
             # was cut.
-            self.exact = self.size == self.bound or (self._budget > 0 and not self._cut)
+            self.exact = self.size <= self.bound or (self._budget > 0 and not self._cut)
             # Doubled, so that all searches together cost about twice as much as the last one.
             departures *= 2
         return _BUDGET - self._budget
@@ -101,7 +101,7 @@ class Skyline:
             return
         self._seen[key] = departures
         for rank, (offset, index) in enumerate(self._candidates(partial)):
-            if self._budget <= 0 or self.size == self.bound:
+            if self._budget <= 0 or self.size <= self.bound:
                 return
             if rank > departures:
                 self._cut = True

@@ -26,6 +26,7 @@ from mlfbuild.library.network import (
     STATE,
     Network,
     NetworkConstant,
+    NetworkMemory,
     NetworkOperator,
     NetworkScratch,
     NetworkTensor,
@@ -52,13 +53,14 @@ def network_json(network: Network) -> dict[str, Any]:
         "tensors": [_without_none({**vars(tensor), "shape": list(tensor.shape)}) for tensor in network.tensors],
         "operators": [_operator_json(operator) for operator in network.operators],
         **({"constants": [vars(constant) for constant in network.constants]} if network.constants else {}),
+        **({"memories": [vars(memory) for memory in network.memories]} if network.memories else {}),
     }
 
 
 def _operator_json(operator: NetworkOperator) -> dict[str, Any]:
     kept = {key: value for key, value in vars(operator).items() if key not in {"kernels", "by_rows"}}  # in plan.json
     lists = {key: list(getattr(operator, key)) or None for key in ("symbols", "inputs", "outputs")}
-    scratch = None if operator.scratch is None else vars(operator.scratch)
+    scratch = None if operator.scratch is None else _without_none(vars(operator.scratch))
     removed = None if operator.removed is None else vars(operator.removed)
     return _without_none({**kept, **lists, "scratch": scratch, "removed": removed})
 
@@ -77,9 +79,11 @@ def read_network(members: Fields, state_size: int) -> Network:
     sizes = {ARENA: arena, STATE: state_size}
     tensors = tuple(_tensor(entry, sizes, len(entries)) for entry in members.objects("tensors"))
     operators = tuple(_operator(entry, arena, len(tensors)) for entry in entries)
-    return Network(
-        arena, tensors, operators, tuple(each.record(NetworkConstant) for each in members.objects("constants"))
-    )
+    memories = tuple(each.record(NetworkMemory) for each in members.objects("memories"))
+    if memories and sum(memory.size for memory in memories) != arena:
+        raise _invalid(members, "memories", f"have other sizes than the arena of {arena} bytes together")
+    constants = tuple(each.record(NetworkConstant) for each in members.objects("constants"))
+    return Network(arena, tensors, operators, constants, memories)
 
 
 def _tensor(entry: Fields, sizes: Mapping[str, int], operators: int) -> NetworkTensor:
@@ -96,7 +100,8 @@ def _tensor(entry: Fields, sizes: Mapping[str, int], operators: int) -> NetworkT
     # A network without operators can have tensors: inputs that are also outputs, with both times 0.
     if not first <= last < max(operators, 1):
         raise _invalid(entry, "last", f"is before first, or not one of the {operators} operators")
-    return NetworkTensor(entry.text("name"), dtype, shape, size, memory, offset, first, last)
+    accesses = entry.integer("accesses") if "accesses" in entry else None
+    return NetworkTensor(entry.text("name"), dtype, shape, size, memory, offset, first, last, accesses)
 
 
 def _operator(entry: Fields, arena: int, tensors: int) -> NetworkOperator:

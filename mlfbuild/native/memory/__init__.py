@@ -23,7 +23,9 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
-    from mlfbuild.native.memory.plan import Plan, plan_memory, use_free_memory
+    from mlfbuild.native.memory.accesses import Traffic
+    from mlfbuild.native.memory.arenas import PlannedMemory, PlannedStorage, by_speed, speeds
+    from mlfbuild.native.memory.plan import Plan, check_fits, plan_memory, use_free_memory
     from mlfbuild.native.memory.storages import Location, StorageKind
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -48,8 +48,12 @@ which is the lower bound. The plan reaches it::
 A separate step, ``use_free_memory``, gives kernels that are faster with more scratch memory the largest part of the
 arena that is free while they run. It neither moves a tensor nor makes the arena larger.
 
+If the request has several memories, ``arenas.py`` does step 6: storages get memories as well, and plans are compared by
+the cycles that accesses wait. Views and overwriting are tried in the same way, because a storage of several tensors is
+in one memory. A plan exists only if everything fits.
+
 The plan does not change the order of nodes, and it does not split them: ``passes/fusion.py`` decides which ones run row
-by row. It does not distribute the arena over several memories; a project places it in one section.
+by row.
 """
 
 from __future__ import annotations
@@ -60,8 +64,10 @@ from itertools import accumulate
 
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.library.cgen import Buffer, Span, Work, aligned, lower_bound, place
+from mlfbuild.library.keys import ArenaMemory
 from mlfbuild.native.graph import Graph
 from mlfbuild.native.lowering import KernelCall
+from mlfbuild.native.memory.arenas import Arenas, PlannedMemory, PlannedStorage, by_speed
 from mlfbuild.native.memory.storages import (
     Location,
     Storage,
@@ -106,31 +112,68 @@ class Plan:
     """Indices of the nodes that need no code, because their tensors are views of each other."""
     apart: frozenset[int] = frozenset()
     """Indices of the nodes that could overwrite an input or make views, but do not, because the arena is smaller."""
+    memories: tuple[PlannedMemory, ...] = ()
+    """The arenas in the memories of the request, in its order; their sizes are ``arena_size`` together. Empty without
+    such memories."""
+    storages: tuple[PlannedStorage, ...] = ()
+    """What is in ``memories``."""
+    waits: int = 0
+    """Thousandths of cycles that accesses to ``memories`` wait in a run."""
+    waits_bound: int = 0
+    """No plan with these storages waits less."""
+    least_waits: int = 0
+    """What they would be if all were in the fastest memory."""
+    fits: bool = True
+    """Whether all storages are in ``memories``; if not, only ``refused`` tells anything."""
+    refused: tuple[Buffer, ...] = ()
+
+    @property
+    def arenas(self) -> tuple[PlannedMemory, ...]:
+        """The memories that have an arena, if there are several; a single arena is a program's usual workspace."""
+        used = tuple(each for each in self.memories if each.size)
+        return used if len(used) > 1 else ()
+
+    @property
+    def is_best(self) -> bool:
+        """Whether no other choice of views and overwriting can make it better."""
+        if not self.fits:
+            return False
+        if len(self.memories) > 1:
+            return self.waits <= self.least_waits
+        return self.arena_size <= self.lower_bound
+
+    @property
+    def rank(self) -> tuple[bool, int, int]:
+        """A better plan has a lower one."""
+        return not self.fits, self.waits, self.arena_size
 
 
-def plan_memory(graph: Graph, calls: Sequence[KernelCall], *, arena_io: bool = False) -> Plan:
+def plan_memory(
+    graph: Graph, calls: Sequence[KernelCall], *, arena_io: bool = False, memories: tuple[ArenaMemory, ...] = ()
+) -> Plan:
     """Return the memory plan of ``graph``, whose nodes are lowered to ``calls``.
 
-    With ``arena_io``, inputs and outputs are in the arena.
+    With ``arena_io``, inputs and outputs are in the arena. If storages do not fit into ``memories``, the plan has no
+    ``fits``: ``check_fits`` raises the error for it.
     Raises ``UnsupportedModelError`` if the arena would be larger than 2 GiB, or if a state that its kernel can only
     update in place cannot be updated there.
     """
+    planning = _Planning(graph, calls, arena_io, Arenas(graph, calls, memories) if memories else None)
     # The first plan always runs to its end; only trials count against the limit of steps.
-    plan = _plan(graph, calls, frozenset(), arena_io)
+    plan = planning.plan(frozenset())
     # A view lets parts live as long as the whole; without views, short-lived parts can share memory with others.
     work = Work(_TRIED_STEPS)
     if plan.views:  # a view keeps the whole buffer in memory from its first part on
-        plan = min(plan, _plan(graph, calls, plan.views, arena_io, work), key=lambda plan: plan.arena_size)
+        plan = min(plan, planning.plan(plan.views, work), key=lambda plan: plan.rank)
     # Greedy: each node is tried once, in order, and a change that helps is kept for the following trials.
     # Sharing an address can prevent a better packing.
     for index, call in enumerate(calls):
         # Nothing can be smaller, or the limit of steps is spent.
-        if plan.arena_size <= plan.lower_bound or work.left <= 0:
+        if plan.is_best or work.left <= 0:
             break
         # Nodes that neither overwrite nor make views share nothing, so that a trial would give the same plan.
         if call.overwrites or index in plan.views:
-            other = _plan(graph, calls, plan.apart | {index}, arena_io, work)
-            plan = min(plan, other, key=lambda plan: plan.arena_size)
+            plan = min(plan, planning.plan(plan.apart | {index}, work), key=lambda plan: plan.rank)
     if plan.arena_size > LARGEST_ARENA:
         raise UnsupportedModelError(
             "arena-too-large",
@@ -143,15 +186,28 @@ def plan_memory(graph: Graph, calls: Sequence[KernelCall], *, arena_io: bool = F
     return plan
 
 
+def check_fits(graph: Graph, calls: Sequence[KernelCall], plan: Plan, memories: tuple[ArenaMemory, ...]) -> None:
+    """Raise ``UnsupportedModelError`` if ``plan`` does not fit into ``memories``.
+
+    The error names a memory, the operator during which the most bytes of it are in use, and how many it lacks.
+    """
+    if not plan.fits:
+        raise Arenas(graph, calls, memories).refusal(plan.refused)
+
+
 def use_free_memory(calls: Sequence[KernelCall], plan: Plan) -> tuple[list[KernelCall], Plan]:
     """Return ``calls`` with more scratch memory where it is free and makes them faster, and their plan.
 
-    Nothing else moves, and the arena does not grow.
+    Nothing else moves, and the arena does not grow. With several memories, only the fastest of them is used.
 
     A kernel with ``grown`` has variants that are faster with more scratch memory. ``plan`` must be the plan of
     ``calls``. Returns the calls in the same order, and the plan with the new offsets of scratch memory.
     """
     faster, scratch = list(calls), list(plan.scratch)
+    first, end = 0, plan.arena_size
+    if plan.memories:
+        fastest = plan.memories[by_speed([each.memory for each in plan.memories])[0]]
+        first, end = fastest.base, fastest.base + fastest.size
     used: list[list[tuple[int, int]]] = [[] for _ in calls]
     for start, span in plan.used:
         for at in range(span.first, min(span.last + 1, len(calls))):
@@ -160,7 +216,7 @@ def use_free_memory(calls: Sequence[KernelCall], plan: Plan) -> tuple[list[Kerne
         if call.grown is not None:
             # Scratch memory of the node itself is not in ``used``, so that its present place counts as free.
             # Not where the scratch memory is now: another gap may be larger.
-            offset, size = _largest_gap(used[at], plan.arena_size)
+            offset, size = _largest_gap(used[at], first, end)
             faster[at] = call.with_room(size)
             # Never smaller: a kernel whose larger variant does not fit keeps what it was lowered with.
             if faster[at].scratch > call.scratch:
@@ -168,15 +224,15 @@ def use_free_memory(calls: Sequence[KernelCall], plan: Plan) -> tuple[list[Kerne
     return faster, replace(plan, scratch=tuple(scratch))
 
 
-def _largest_gap(used: list[tuple[int, int]], arena_size: int) -> tuple[int, int]:
+def _largest_gap(used: list[tuple[int, int]], first: int, behind: int) -> tuple[int, int]:
     """Return offset and bytes of the largest part of the arena between the ranges ``used``.
 
-    ``used`` has pairs (start, end) in bytes, which may overlap; the last gap ends at ``arena_size``.
+    ``used`` has pairs (start, end) in bytes, which may overlap; gaps are between ``first`` and ``behind``.
     """
-    used = sorted(used)
+    used = sorted(each for each in used if first < each[1] and each[0] < behind)
     # The running maximum of the ends: ranges overlap, since a view lies inside of its whole.
-    ends = accumulate((end for _, end in used), max, initial=0)
-    starts = (*(start for start, _ in used), arena_size)
+    ends = accumulate((end for _, end in used), max, initial=first)
+    starts = (*(start for start, _ in used), behind)
     return max(((end, start - end) for end, start in zip(ends, starts, strict=True)), key=lambda gap: gap[1])
 
 
@@ -194,60 +250,95 @@ def _check_updates(graph: Graph, calls: Sequence[KernelCall], locations: Mapping
                 )
 
 
-def _plan(
-    graph: Graph, calls: Sequence[KernelCall], apart: frozenset[int], arena_io: bool, work: Work | None = None
-) -> Plan:
-    """Return a plan in which the nodes ``apart`` neither overwrite an input nor make views; ``work`` counts steps."""
-    if work is not None:
-        work.spend(len(calls) * _STEPS_A_NODE)
-    storages = storages_of(graph, arena_io=arena_io)
-    # The order of the calls matters and is explained in ``storages.py``: each one relies on those before it.
-    views = frozenset(at for at, node in enumerate(graph.nodes) if at not in apart and make_view(graph, node, storages))
-    note_lifetimes(graph, storages)
-    leave_states(graph, calls, storages)
-    reuse_inputs(graph, calls, storages, apart)
-    # Scratch memory is a storage that only one node uses, so that it is packed together with the tensors.
-    scratch = [Storage(StorageKind.ARENA, 0, [Span(call.scratch, at, at)]) for at, call in enumerate(calls)]
-    outputs = _outputs(graph, storages, arena_io)
-    arena = _in_arena([*storages.values(), *(used for used, call in zip(scratch, calls, strict=True) if call.scratch),
-                       *outputs])  # fmt: skip
-    # Rounded up, so that every offset stays a multiple of 16 bytes wherever a buffer is placed.
-    buffers = [Buffer(tuple(Span(aligned(span.size), span.first, span.last) for span in storage.spans))
-               for storage in arena]  # fmt: skip
-    try:
-        offsets, arena_size = place(buffers, work)
-    except OverflowError as error:
-        reason = f"{error}, more than the memory planner supports"
-        hint = "use a smaller model"
-        raise UnsupportedModelError("too-many-live-tensors", place=graph.name, reason=reason, hint=hint) from None
-    for storage, offset in zip(arena, offsets, strict=True):
-        storage.position = offset
-    locations = {
-        name: Location(storage.area, storage.position + storage.offsets.get(name, 0))
-        for name, storage in storages.items()
-    }
-    read_at = tuple(
-        locations[name] if storage is storages[name] else Location(storage.area, storage.position)
-        for name, storage in zip(graph.outputs, outputs, strict=True)
-    )
-    return Plan(
-        locations,
-        arena_size,
-        lower_bound(buffers),
-        tuple(storage.position for storage in scratch),
-        # Without scratch memory: ``use_free_memory`` replaces it, so that its place must count as free.
-        tuple(
-            (storage.position, Span(aligned(span.size), span.first, span.last))
-            for storage in _in_arena(storages.values())
-            for span in storage.spans
-        ),
-        (*_output_copies(graph, locations, read_at), *_state_copies(graph, locations)),
-        tuple(locations[name] for name in graph.inputs),
-        read_at,
-        state_size(graph),
-        views,
-        apart,
-    )
+class _Planning:
+    """The plans of one network."""
+
+    def __init__(self, graph: Graph, calls: Sequence[KernelCall], arena_io: bool, arenas: Arenas | None) -> None:
+        self.graph, self.calls, self.arena_io, self.arenas = graph, calls, arena_io, arenas
+
+    def plan(self, apart: frozenset[int], work: Work | None = None) -> Plan:
+        """Return a plan in which the nodes ``apart`` neither overwrite an input nor make views.
+
+        ``work`` counts steps.
+        """
+        graph, calls = self.graph, self.calls
+        if work is not None:
+            work.spend(len(calls) * _STEPS_A_NODE)
+        storages = storages_of(graph, arena_io=self.arena_io)
+        # The order of the calls matters and is explained in ``storages.py``: each one relies on those before it.
+        views = frozenset(
+            at for at, node in enumerate(graph.nodes) if at not in apart and make_view(graph, node, storages)
+        )
+        note_lifetimes(graph, storages)
+        leave_states(graph, calls, storages)
+        reuse_inputs(graph, calls, storages, apart)
+        # Scratch memory is a storage that only one node uses, so that it is packed together with the tensors.
+        scratch = [Storage(StorageKind.ARENA, 0, [Span(call.scratch, at, at)]) for at, call in enumerate(calls)]
+        outputs = _outputs(graph, storages, self.arena_io)
+        arena = _in_arena([*storages.values(), *(used for used, call in zip(scratch, calls, strict=True)
+                                                 if call.scratch), *outputs])  # fmt: skip
+        plan = self._placed(storages, arena, scratch, views, work)
+        locations = {
+            name: Location(storage.area, storage.position + storage.offsets.get(name, 0))
+            for name, storage in storages.items()
+        }
+        read_at = tuple(
+            locations[name] if storage is storages[name] else Location(storage.area, storage.position)
+            for name, storage in zip(graph.outputs, outputs, strict=True)
+        )
+        return replace(
+            plan,
+            locations=locations,
+            scratch=tuple(storage.position for storage in scratch),
+            # Without scratch memory: ``use_free_memory`` replaces it, so that its place must count as free.
+            used=tuple(
+                (storage.position, Span(aligned(span.size), span.first, span.last))
+                for storage in _in_arena(storages.values())
+                for span in storage.spans
+            ),
+            copies=(*_output_copies(graph, locations, read_at), *_state_copies(graph, locations)),
+            inputs=tuple(locations[name] for name in graph.inputs),
+            outputs=read_at,
+            state_size=state_size(graph),
+            views=views,
+            apart=apart,
+        )
+
+    def _placed(
+        self,
+        storages: Mapping[str, Storage],
+        arena: Sequence[Storage],
+        scratch: Sequence[Storage],
+        views: frozenset[int],
+        work: Work | None,
+    ) -> Plan:
+        """Set the positions of ``arena``; return the sizes and memories of a plan."""
+        # Rounded up, so that every offset stays a multiple of 16 bytes wherever a buffer is placed.
+        buffers = [Buffer(tuple(Span(aligned(span.size), span.first, span.last) for span in storage.spans))
+                   for storage in arena]  # fmt: skip
+        plan = Plan({}, 0, lower_bound(buffers), (), (), (), (), ())
+        try:
+            if self.arenas is None:
+                positions, size = place(buffers, work)
+                plan = replace(plan, arena_size=size)
+            else:
+                placed = self.arenas.place(storages, arena, scratch, buffers, views, work)
+                if placed is None:
+                    return replace(plan, fits=False, refused=tuple(buffers))
+                positions, memories = placed.positions, placed.memories
+                plan = replace(
+                    plan, arena_size=sum(each.size for each in memories), memories=memories, storages=placed.storages,
+                    waits=placed.waits, waits_bound=placed.waits_bound, least_waits=placed.least_waits,
+                )  # fmt: skip
+        except OverflowError as error:
+            reason = f"{error}, more than the memory planner supports"
+            hint = "use a smaller model"
+            raise UnsupportedModelError(
+                "too-many-live-tensors", place=self.graph.name, reason=reason, hint=hint
+            ) from None
+        for storage, position in zip(arena, positions, strict=True):
+            storage.position = position
+        return plan
 
 
 def _outputs(graph: Graph, storages: Mapping[str, Storage], arena_io: bool) -> list[Storage]:

@@ -82,7 +82,8 @@ def _interface(program: LinkedModel) -> CInterface:
         for ports in (program.interface.inputs, program.interface.outputs)
     ]
     # Sizes only: the structs have pointers, whatever the types are.
-    return CInterface(program.name, sides[0], sides[1], program.plan.arena_size, program.form.arena_io)
+    pools = tuple(Member(each.pool, each.size) for each in program.workspaces)
+    return CInterface(program.name, sides[0], sides[1], program.plan.arena_size, program.form.arena_io, pools)
 
 
 def _about_run(program: LinkedModel, *, shares: bool) -> tuple[str, ...]:
@@ -109,6 +110,8 @@ def _own_part(program: LinkedModel, *, shares: bool) -> Iterator[str]:
     yield from print_memory_types(program)
     if program.form.arena_io:
         yield print_static_pools_declaration(program)
+    else:
+        yield from _workspace_sizes(program)
     yield (brief("Alignment of a workspace in bytes") + f"\n#define {upper}_WORKSPACE_ALIGNMENT {ALIGNMENT}")
     if program.resets:
         yield (brief("Size of the state in bytes") + f"\n#define {upper}_STATE_SIZE {program.plan.state_size}")
@@ -126,7 +129,10 @@ def _own_part(program: LinkedModel, *, shares: bool) -> Iterator[str]:
         program,
         Variant(name, hook=False, trace=False),
         f'runs module "{name}" in a workspace of the caller: reentrant, without static data',
-        rf"\param workspace TVMGEN_{name.upper()}_WORKSPACE_SIZE bytes, aligned to {upper}_WORKSPACE_ALIGNMENT",
+        *(
+            rf"\param {each.parameter} {each.size_macro} bytes, aligned to {upper}_WORKSPACE_ALIGNMENT"
+            for each in program.workspaces
+        ),
         *state,
         *results_comment(name),
     )
@@ -138,6 +144,13 @@ def _own_part(program: LinkedModel, *, shares: bool) -> Iterator[str]:
         about = f"runs the module as mlf_{name}_run_hooked and mlf_{name}_run_traced together"
         yield print_declaration(program, whole(program), about)
     yield from _fact_parts(name, program.interface)
+
+
+def _workspace_sizes(program: LinkedModel) -> Iterator[str]:
+    """Yield the macros with the bytes of each of several workspaces, which have TVM's names for those of pools."""
+    for each in program.workspaces:
+        if each.memory:
+            yield f"{brief(f'Size of the workspace in {each.memory} in bytes')}\n#define {each.size_macro} {each.size}"
 
 
 def _fact_parts(name: str, interface: Interface) -> Iterator[str]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
+from mlfbuild.library import WORKSPACE_POOL
 from mlfbuild.native.c_calling_form import C_INTERFACE, CodeForm
 from mlfbuild.native.graph import C_TYPES, Graph, Node, State, Tensor
 from mlfbuild.native.graph.ops import Fused, Reshape
@@ -52,6 +54,82 @@ class Reset:
 
 
 @dataclass(frozen=True)
+class PrintedWorkspace:
+    """An arena and its names in C; a model has several if its tensors are in several memories."""
+
+    model: str
+    size: int
+    lower_bound: int
+    """Bytes in use at the same time."""
+    base: int = 0
+    """Where it begins in the row of all arenas (``memory/arenas``)."""
+    memory: str = ""
+    """Empty for the only arena of a model."""
+    section: str | None = None
+    """``None`` for the section of the placement."""
+    share: int | None = None
+    """The most bytes that the model may take of the memory."""
+
+    @property
+    def parameter(self) -> str:
+        """The parameter of the reentrant run functions: ``workspace``, or ``dtcm_workspace``."""
+        return f"{self.memory}_workspace" if self.memory else "workspace"
+
+    @property
+    def pointer(self) -> str:
+        """The pointer to its bytes in the run function: ``arena``, or ``dtcm_arena``."""
+        return f"{self.memory}_arena" if self.memory else "arena"
+
+    @property
+    def type(self) -> str:
+        """The union type: ``mlf_kws_workspace``, or ``mlf_kws_dtcm_workspace``."""
+        return f"mlf_{self.model}_{self.parameter}"
+
+    @property
+    def variable(self) -> str:
+        """The static arena: ``tvmgen_kws_workspace``, or ``tvmgen_kws_dtcm_workspace``."""
+        return f"tvmgen_{self.model}_{self.parameter}"
+
+    @property
+    def pool(self) -> str:
+        """The member of the struct of memory pools."""
+        return self.memory or WORKSPACE_POOL
+
+    @property
+    def size_macro(self) -> str:
+        """The macro of the header with its bytes."""
+        upper = f"TVMGEN_{self.model.upper()}"
+        return f"{upper}_{self.memory.upper()}_WORKSPACE_POOL_SIZE" if self.memory else f"{upper}_WORKSPACE_SIZE"
+
+    @property
+    def static(self) -> str:
+        """A pointer to the static arena, or ``NULL`` if there is none."""
+        return f"&{self.variable}" if self.size else "NULL"
+
+    def holds(self, position: int) -> bool:
+        """Return whether ``position``, in the row of all arenas, is in this one."""
+        return self.base <= position < self.base + self.size
+
+
+def workspaces_of(model: str, plan: Plan) -> tuple[PrintedWorkspace, ...]:
+    """Return the arenas of ``plan`` in the order of parameters; one, which may be empty, without several memories."""
+    if not plan.arenas:
+        return (PrintedWorkspace(model, plan.arena_size, plan.lower_bound),)
+    return tuple(
+        PrintedWorkspace(
+            model, each.size, each.lower_bound, each.base, each.memory.name, each.memory.section,
+            each.memory.size - each.state,
+        )
+        for each in plan.arenas
+    )  # fmt: skip
+
+
+def arena_at(workspaces: Sequence[PrintedWorkspace], position: int) -> PrintedWorkspace:
+    """Return the arena that has ``position``; tensors without elements may be behind the last byte."""
+    return next((each for each in workspaces if each.holds(position)), workspaces[-1])
+
+
+@dataclass(frozen=True)
 class PrintedProgram:
     """What all forms of a lowered model have; constants have their names in C."""
 
@@ -90,6 +168,11 @@ class LinkedModel(PrintedProgram):
     form: CodeForm = C_INTERFACE
     """How firmware calls the network."""
 
+    @cached_property
+    def workspaces(self) -> tuple[PrintedWorkspace, ...]:
+        """The arenas in the order of parameters; a single one may be empty."""
+        return workspaces_of(self.name, self.plan)
+
     @property
     def tensor_structs(self) -> tuple[str, ...]:
         """The parameters of reentrant run functions that point to structs of tensors; none if the arena has these."""
@@ -109,7 +192,8 @@ class LinkedModel(PrintedProgram):
 def reentrant_lines(program: LinkedModel) -> list[str]:
     """Return the lines of a header with the first parameters of the reentrant run functions, those without options."""
     structs = [f"  const struct {program.prefix}_{kind}* {kind}," for kind in program.tensor_structs]
-    return [*structs, "  void* workspace,", *(["  void* kept,"] if program.resets else [])]
+    arenas = [f"  void* {each.parameter}," for each in program.workspaces]
+    return [*structs, *arenas, *(["  void* kept,"] if program.resets else [])]
 
 
 def included_headers(functions: Iterable[NodeFunction]) -> tuple[str, ...]:
@@ -138,7 +222,7 @@ def link_calls(
     With ``trace``, it has a run function that passes every written tensor to a callback; with ``hook``, one that calls
     a hook before each operator.
     """
-    linking = _Linking(f"tvmgen_{name}", graph, plan, interface)
+    linking = _Linking(name, graph, plan, interface)
     steps = tuple(
         linking.step(index, node, call) for index, (node, call) in enumerate(zip(graph.nodes, calls, strict=True))
     )
@@ -175,8 +259,9 @@ def tensor_lives(program: LinkedModel) -> dict[str, tuple[int, int]]:
 class _Linking:
     """Collects functions and constants; equal ones are stored once."""
 
-    def __init__(self, prefix: str, graph: Graph, plan: Plan, interface: Interface) -> None:
-        self.prefix = prefix
+    def __init__(self, name: str, graph: Graph, plan: Plan, interface: Interface) -> None:
+        self.prefix = prefix = f"tvmgen_{name}"
+        self.workspaces = workspaces_of(name, plan)
         self.graph = graph
         self.plan = plan
         self.interface = interface
@@ -219,7 +304,7 @@ class _Linking:
                 arguments.append(f"{cast}{name}" if value.length is not None else f"&{name}")
             elif isinstance(value, ScratchBuffer):
                 # Memory that a kernel would use if it were free may not exist, and there may be no arena.
-                arguments.append(_pointer(parameter.c_type, f"&arena[{scratch}]") if value.size else "NULL")
+                arguments.append(_pointer(parameter.c_type, self._in_arena(scratch)) if value.size else "NULL")
                 # Several buffers of a call follow each other; kernels ask for multiples of their own alignment.
                 scratch += value.size
             else:
@@ -245,7 +330,13 @@ class _Linking:
             return f"inputs->{self.interface.inputs[location.position].member}"
         if location.area is StorageKind.OUTPUT:
             return f"outputs->{self.interface.outputs[location.position].member}"
-        return f"&{location.area.name.lower()}[{location.position}]"
+        if location.area is StorageKind.ARENA:
+            return self._in_arena(location.position)
+        return f"&state[{location.position}]"
+
+    def _in_arena(self, position: int) -> str:
+        arena = arena_at(self.workspaces, position)
+        return f"&{arena.pointer}[{position - arena.base}]"
 
     def reset(self, state: State) -> Reset:
         """Return the initial value of ``state``."""

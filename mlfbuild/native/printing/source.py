@@ -19,7 +19,7 @@ from mlfbuild.native.printing.header import print_structs
 from mlfbuild.native.printing.hook import print_ask, print_operator_table
 from mlfbuild.native.printing.notices import cpu_check, source_notice
 from mlfbuild.native.printing.packed import print_main
-from mlfbuild.native.printing.program import LinkedModel, ModelStep, node_comment, tensor_lives
+from mlfbuild.native.printing.program import LinkedModel, ModelStep, arena_at, node_comment, tensor_lives
 from mlfbuild.native.printing.state import (
     print_reset,
     print_state,
@@ -154,7 +154,7 @@ def _reentrant_entries(program: LinkedModel) -> Iterator[str]:
 
 
 def _arena_table(program: LinkedModel) -> Iterator[str]:
-    """Yield a comment with what the arena holds at which offset, from the first to the last operator that needs it."""
+    """Yield a comment with what the arenas hold at which offset, from the first to the last operator that needs it."""
     locations, scratch = program.plan.locations, program.plan.scratch
     rows = [
         (locations[name].position, program.graph.tensor(name).size, first, last, name)
@@ -169,19 +169,28 @@ def _arena_table(program: LinkedModel) -> Iterator[str]:
     if not rows:
         return
     yield "/*"
-    yield f" * The arena of {program.plan.arena_size} bytes. Rows with the same bytes belong to other operators, or one"
-    yield " * operator writes its result over its input, or the result is a view of it."
+    several = len(program.workspaces) > 1
+    if several:
+        sizes = ", ".join(f"{each.size} bytes of {each.memory}" for each in program.workspaces)
+        yield f" * The arenas: {sizes}. Rows with the same bytes belong to other operators, or"
+    else:
+        size = program.plan.arena_size
+        yield f" * The arena of {size} bytes. Rows with the same bytes belong to other operators, or one"
+    yield f" * {'one ' * several}operator writes its result over its input, or the result is a view of it."
     yield " *"
-    yield " *    offset     bytes  operators  tensor"
-    for offset, size, first, last, name in sorted(rows, key=lambda row: (row[2], row[0])):
-        yield f" * {offset:9} {size:9}  {f'{first}-{last}':>9}  {comment_text(name, 70)}"
+    yield f" *    offset     bytes  operators  {'memory  ' * several}tensor"
+    for position, size, first, last, name in sorted(rows, key=lambda row: (row[2], row[0])):
+        arena = arena_at(program.workspaces, position)
+        memory = f"{arena.memory:6}  " if several else ""
+        offset = position - arena.base
+        yield f" * {offset:9} {size:9}  {f'{first}-{last}':>9}  {memory}{comment_text(name, 70)}"
     yield " */"
 
 
 def _signature(program: LinkedModel, variant: Variant) -> str:
     parameters = [
         *(f"const struct {program.prefix}_{kind} *{kind}" for kind in program.tensor_structs),
-        "void *workspace",
+        *(f"void *{each.parameter}" for each in program.workspaces),
         *(["void *kept"] if program.graph.states else []),
         *variant.parameters.values(),
     ]
@@ -191,8 +200,13 @@ def _signature(program: LinkedModel, variant: Variant) -> str:
 
 def _run(program: LinkedModel, signature: str) -> str:
     arena = program.plan.arena_size > 0
+    steps = [line for step in program.steps for line in _step(step, program)]
+    copies = [f"    memcpy({to}, {source}, {size});" for to, source, size in program.copies]
+    # Of several arenas, one may have only tensors that no operator reads.
+    text = "\n".join([*steps, *copies])
+    used = [each for each in program.workspaces if arena and (not each.memory or f"&{each.pointer}[" in text)]
     declarations = [
-        *(["    uint8_t *const arena = (uint8_t *)workspace;"] if arena else []),
+        *(f"    uint8_t *const {each.pointer} = (uint8_t *){each.parameter};" for each in used),
         *(["    uint8_t *const state = (uint8_t *)kept;"] if program.graph.states else []),
     ]
     body = [
@@ -202,9 +216,9 @@ def _run(program: LinkedModel, signature: str) -> str:
         f"    (void)*(const volatile char *)mlf_{program.name}_model_id;",
         *_checks(program, arena=arena),
         *print_unused(program),
-        *(line for step in program.steps for line in _step(step, program)),
+        *steps,
         "",
-        *(f"    memcpy({to}, {source}, {size});" for to, source, size in program.copies),
+        *copies,
         "    return 0;",
     ]
     return print_definition(signature, body)
@@ -219,7 +233,7 @@ def _checks(program: LinkedModel, *, arena: bool) -> Iterator[str]:
         ports = [(f"{kind}->{port.member}", port.tensor) for kind, ports in sides for port in ports]
         pointers += [Pointer(place, tensor.dtype.size) for place, tensor in ports if tensor.elements]
     if arena:
-        pointers.append(Pointer("workspace", ALIGNMENT))
+        pointers += [Pointer(each.parameter, ALIGNMENT) for each in program.workspaces]
     else:
         yield "    (void)workspace; /* not used: the model has no intermediate tensors */"
     if program.graph.states:

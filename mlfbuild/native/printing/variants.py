@@ -88,7 +88,7 @@ def print_lesser(program: LinkedModel, variant: Variant, signature: str) -> str:
     kept = ["kept"] if program.resets else []
     own = variant.parameters
     handed = [name if name in own else "NULL" for name in whole(program).parameters]
-    arguments = ", ".join([*program.tensor_structs, "workspace", *kept, *handed])
+    arguments = ", ".join([*program.tensor_structs, *(each.parameter for each in program.workspaces), *kept, *handed])
     return print_definition(signature, [f"    return {whole(program).name}({arguments});"])
 
 

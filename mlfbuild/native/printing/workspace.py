@@ -6,9 +6,9 @@ workspace, which needs more memory but is correct.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from mlfbuild.library import SHARED_WORKSPACE, WORKSPACE_POOL, brief
+from mlfbuild.library import SHARED_WORKSPACE, brief
 from mlfbuild.library.cgen import (
     ALIGNMENT,
     SCRATCH_TYPES,
@@ -23,7 +23,7 @@ from mlfbuild.native.graph import C_TYPES
 from mlfbuild.native.memory import StorageKind
 from mlfbuild.native.printing.checks import print_null_check
 from mlfbuild.native.printing.functions import print_definition
-from mlfbuild.native.printing.program import LinkedModel
+from mlfbuild.native.printing.program import LinkedModel, PrintedWorkspace, arena_at
 from mlfbuild.native.printing.state import print_beginning
 
 
@@ -41,51 +41,84 @@ def print_memory_types(program: LinkedModel) -> Iterator[str]:
     A union, because C permits access to its bytes by each type that is a member. Workspace and state have a type only
     if they have bytes.
     """
-    sizes = {StorageKind.ARENA: program.plan.arena_size, StorageKind.STATE: program.plan.state_size}
-    for area, size in sizes.items():
-        if size:
-            kind = "workspace" if area is StorageKind.ARENA else "state"
-            yield "\n".join(
-                [
-                    brief(f"memory for a {kind}: it may hold elements of each of these types at any time"),
-                    f"union mlf_{program.name}_{kind} {{",
-                    *(f"  {member}" for member in union_members(size, _types(program, area))),
-                    "};",
-                ]
-            )
+    for each in program.workspaces:
+        if each.size:
+            where = f" in {each.memory}" if each.memory else ""
+            yield _union(each.type, f"workspace{where}", each.size, _arena_types(program, each))
+    if program.plan.state_size:
+        types = _types(program, (name for name, location in program.plan.locations.items()
+                                 if location.area is StorageKind.STATE))  # fmt: skip
+        yield _union(f"mlf_{program.name}_state", "state", program.plan.state_size, types)
 
 
-def _types(program: LinkedModel, area: StorageKind) -> set[str]:
-    """Return the C types of the elements that ``area`` holds."""
-    tensors = (name for name, location in program.plan.locations.items() if location.area is area)
-    used = {C_TYPES[program.graph.tensor(name).dtype] for name in tensors}
-    scratch = area is StorageKind.ARENA and any(function.call.scratch for function in program.functions)
-    return used | SCRATCH_TYPES if scratch else used
+def _union(name: str, kind: str, size: int, types: set[str]) -> str:
+    return "\n".join(
+        [
+            brief(f"memory for a {kind}: it may hold elements of each of these types at any time"),
+            f"union {name} {{",
+            *(f"  {member}" for member in union_members(size, types)),
+            "};",
+        ]
+    )
+
+
+def _arena_types(program: LinkedModel, workspace: PrintedWorkspace) -> set[str]:
+    """Return the C types of the elements that ``workspace`` holds."""
+    alone = not workspace.memory
+    tensors = (
+        name
+        for name, location in program.plan.locations.items()
+        if location.area is StorageKind.ARENA and (alone or workspace.holds(location.position))
+    )
+    scratch = any(
+        step.function.call.scratch and (alone or workspace.holds(program.plan.scratch[step.index]))
+        for step in program.steps
+        if step.function is not None
+    )
+    return _types(program, tensors) | SCRATCH_TYPES if scratch else _types(program, tensors)
+
+
+def _types(program: LinkedModel, tensors: Iterable[str]) -> set[str]:
+    return {C_TYPES[program.graph.tensor(name).dtype] for name in tensors}
 
 
 def print_attributes(program: LinkedModel, placement: Placement, *, elf: bool) -> Iterator[str]:
     """Yield the macros with the attributes of the workspace and its flag, for GNU C and ELF or other compilers."""
-    macro = f"{program.prefix.upper()}_WORKSPACE"
     aligned = f"MLF_ALIGNED({ALIGNMENT})"
     if not shares_workspace(program, placement):
-        section = f'__attribute__((section("{placement.workspace or WORKSPACE_SECTION}"))) ' if elf else ""
-        yield f"#define {macro} {section}{aligned}"
+        for each in program.workspaces:
+            name = each.section or placement.workspace or WORKSPACE_SECTION
+            section = f'__attribute__((section("{name}"))) ' if elf else ""
+            yield f"#define {each.variable.upper()} {section}{aligned}"
         return
+    macro = f"{program.prefix.upper()}_WORKSPACE"
     # A common symbol has no section, so that ``placement.workspace`` does not apply to it.
     yield f"#define {macro} {'__attribute__((common))' if elf else 'static'} {aligned}"
     yield f"#define {macro}_FLAG {'__attribute__((weak))' if elf else 'static'}"
 
 
 def print_workspace(program: LinkedModel, placement: Placement) -> str:
-    """Return the definition of the workspace; empty if the model needs none."""
-    size, macro = program.plan.arena_size, f"{program.prefix.upper()}_WORKSPACE"
-    if not size:
+    """Return the definition of the workspaces; empty if the model needs none."""
+    if not program.plan.arena_size:
         return ""
-    bound = f"/* Peak use: {program.plan.lower_bound} of {size} bytes. */"
     if not shares_workspace(program, placement):
-        return f"{bound}\n{macro} static union mlf_{program.name}_workspace {program.prefix}_workspace;"
+        return "\n".join(line for each in program.workspaces for line in _definition(each))
+    bound, macro = _peak_use(program.workspaces[0]), f"{program.prefix.upper()}_WORKSPACE"
     declarator = f"union mlf_{program.name}_workspace {SHARED_WORKSPACE}"
     return "\n".join([bound, *print_shared_workspace(program.prefix, declarator, macro, f"{macro}_FLAG")])
+
+
+def _definition(workspace: PrintedWorkspace) -> Iterator[str]:
+    yield _peak_use(workspace)
+    yield f"{workspace.variable.upper()} static union {workspace.type} {workspace.variable};"
+    if workspace.share is not None:
+        yield f"/* Does not compile if the model takes more than {workspace.share} bytes of {workspace.memory}. */"
+        fits = f"sizeof(union {workspace.type}) <= {workspace.share}u"
+        yield f"typedef char {workspace.variable}_fits[({fits}) ? 1 : -1];"
+
+
+def _peak_use(workspace: PrintedWorkspace) -> str:
+    return f"/* Peak use: {workspace.lower_bound} of {workspace.size} bytes. */"
 
 
 def in_own_section(name: str) -> list[str]:
@@ -110,24 +143,26 @@ def print_static_pools_declaration(program: LinkedModel) -> str:
 def print_pool_functions(program: LinkedModel) -> Iterator[str]:
     """Yield the functions of a model with ``io: arena`` that return its static workspace, inputs and outputs."""
     name, prefix, ports = program.name, program.prefix, program.interface
-    workspace = f"&{prefix}_workspace" if program.plan.arena_size else "NULL"
     body = [
         f"    struct {prefix}_workspace_pools pools;",
         "",
-        f"    pools.{WORKSPACE_POOL} = {workspace};",
+        *(f"    pools.{each.pool} = {each.static};" for each in program.workspaces),
         "    return pools;",
     ]
     head = f"struct {prefix}_workspace_pools mlf_{name}_static_pools(void)"
     yield print_definition(head, body, in_own_section(f"mlf_{name}_static_pools"))
     sides = (("inputs", ports.inputs, program.plan.inputs), ("outputs", ports.outputs, program.plan.outputs))
     for kind, of_kind, places in sides:
-        pairs = zip(of_kind, places, strict=True)
+        pairs = [(port, place.position, arena_at(program.workspaces, place.position))
+                 for port, place in zip(of_kind, places, strict=True)]  # fmt: skip
+        used = [each for each in program.workspaces if each in [arena for *_, arena in pairs]]
+        used = used or [program.workspaces[0]]
         body = [
-            f"    uint8_t *const arena = (uint8_t *)workspace_pools->{WORKSPACE_POOL};",
+            *(f"    uint8_t *const {each.pointer} = (uint8_t *)workspace_pools->{each.pool};" for each in used),
             f"    struct {prefix}_{kind} {kind};",
             "",
-            *(f"    {kind}.{port.member} = &arena[{place.position}];" for port, place in pairs),
-            *([] if of_kind else [f"    {kind}.unused = arena;"]),
+            *(f"    {kind}.{port.member} = &{arena.pointer}[{at - arena.base}];" for port, at, arena in pairs),
+            *([] if of_kind else [f"    {kind}.unused = {used[0].pointer};"]),
             f"    return {kind};",
         ]
         head = f"struct {prefix}_{kind} {prefix}_map_{kind}(struct {prefix}_workspace_pools *workspace_pools)"
@@ -142,12 +177,13 @@ def print_static_call(program: LinkedModel, placement: Placement) -> Iterator[st
     if program.form.arena_io:
         yield from print_null_check(name, ["workspace_pools"])
         yield from print_beginning(program, placement)
-        yield f"    return {run}(workspace_pools->{WORKSPACE_POOL}{more});"
+        pools = ", ".join(f"workspace_pools->{each.pool}" for each in program.workspaces)
+        yield f"    return {run}({pools}{more});"
         return
     if not shares_workspace(program, placement):
-        workspace = f"&{prefix}_workspace" if program.plan.arena_size else "NULL"
+        workspaces = ", ".join(each.static for each in program.workspaces)
         yield from print_beginning(program, placement)
-        yield f"    return {run}(inputs, outputs, {workspace}{more});"
+        yield f"    return {run}(inputs, outputs, {workspaces}{more});"
         return
     call = f"{run}(inputs, outputs, &{SHARED_WORKSPACE}{more})"
     yield from print_exclusive_call(prefix, busy_name(name), call, print_beginning(program, placement))

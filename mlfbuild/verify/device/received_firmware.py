@@ -93,7 +93,8 @@ def shipped_subject(module: Module, device: str) -> Subject:
             reason="its caller provides memory pools, which mlfbuild cannot find in an image",
             hint="verify it in test firmware, without --in",
         )
-    return subject
+    several = module.network is not None and bool(module.network.arenas)
+    return replace(subject, takes_workspace=subject.takes_workspace and not several)
 
 
 def _run_function(firmware: Firmware, subject: Subject) -> tuple[int, bool]:
@@ -103,7 +104,8 @@ def _run_function(firmware: Firmware, subject: Subject) -> tuple[int, bool]:
     # The static entry first: the firmware calls it with the workspace that was placed for it.
     for name, with_workspace in ((static, False), (reentrant, True)):
         address = firmware.function(name)
-        if address is not None and not (with_workspace and subject.state_size):
+        # Not with a state, or with several workspaces: the block of the device has only one.
+        if address is not None and not (with_workspace and (subject.state_size or not subject.takes_workspace)):
             return address, with_workspace
     if not firmware.functions:
         reason, hint = "the image has no symbol table", "name the ELF file before it is stripped"

@@ -32,7 +32,9 @@
 #include <string.h>
 
 {# One byte more, because C has no arrays of size 0 and a network may need no workspace. #}
-static uint8_t workspace[{{ macros }}_WORKSPACE_SIZE + 1] __attribute__((aligned(64)));
+{% for name, size in workspaces.items() %}
+static uint8_t {{ name }}[{{ macros }}_{{ size }} + 1] __attribute__((aligned(64)));
+{% endfor %}
 {% if module.state_size %}
 static uint8_t kept[{{ module.state_size }}] __attribute__((aligned(64)));
 static int begun;
@@ -55,7 +57,7 @@ int32_t mlf_host_trace(void **inputs, void **outputs, void **traced)
 {
     int32_t status;
 {% if module.workspace_io %}
-    struct {{ prefix }}_workspace_pools pools = {.{{ workspace_pool }} = workspace};
+    struct {{ prefix }}_workspace_pools pools = { {%- for member in members %} .{{ member }} = {{ (workspaces | list)[loop.index0] }},{% endfor %} };
 {% endif %}
 {{ (mapped() if module.workspace_io else structs()) | trim("\n") }}
 {% if module.state_size %}
@@ -63,7 +65,7 @@ int32_t mlf_host_trace(void **inputs, void **outputs, void **traced)
         begun = mlf_{{ name }}_reset(kept) == 0;
     }
 {% endif %}
-    status = mlf_{{ name }}_run_traced({{ "" if module.workspace_io else "&its_inputs, &its_outputs, " }}workspace{{ ", kept" if module.state_size }},
+    status = mlf_{{ name }}_run_traced({{ "" if module.workspace_io else "&its_inputs, &its_outputs, " }}{{ workspaces | join(", ") }}{{ ", kept" if module.state_size }},
         traced != NULL ? hand_out : NULL, traced);
 {% if module.workspace_io %}
 {{ copied_outputs() | trim("\n") }}

@@ -38,13 +38,16 @@ def print_shim(module: Module) -> str:
             place=module.name,
             reason=f"its header does not define the size of the memory pool {shown(unknown[0])}",
         )
+    arenas = [memory.name for memory in module.network.arenas] if module.network else []
+    workspaces = {f"{name}_workspace": f"{name.upper()}_WORKSPACE_POOL_SIZE" for name in arenas}
     templates = text_templates(Path(__file__).parent, in_c=sanitize_name)
     return templates.get_template("shim.c").render(
         module=module,
         name=sanitize_name(module.name),
         prefix=struct_prefix(module.name),
         macros=macro_prefix(module.name),
-        workspace_pool=WORKSPACE_POOL,
+        workspaces=workspaces or {"workspace": "WORKSPACE_SIZE"},
+        members=arenas or [WORKSPACE_POOL],
         pools=pools,
         traced=traced,
         copies=list(traced_copies(module)) if graph else None,

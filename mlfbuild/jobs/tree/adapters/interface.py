@@ -77,6 +77,11 @@ def _interface(module: Module, model: str) -> ModuleInterface:
     name = struct_prefix(module.name).removeprefix("tvmgen_")
     # By the text of the header: trees of older versions of mlfbuild, and of other compilers, say it nowhere else.
     reentrant = f" mlf_{name}_run(" in text
+    if module.network is not None and module.network.arenas:
+        # Bindings allocate one workspace; those in several memories are static.
+        if module.state_size:
+            raise _unknown(module, model)
+        reentrant = False
     reset = f"mlf_{name}_reset" if reentrant and f" mlf_{name}_reset(" in text else ""
 
     def memory(kind: str, size: str) -> tuple[int, int]:

@@ -14,7 +14,7 @@
 #define MODULE_MAP_OUTPUTS(pools) {{ prefix }}_map_outputs(pools)
 {% endif %}
 {% if reentrant %}
-#define MODULE_RUN_IN(inputs, outputs, workspace, state) {{ reentrant }}_run({{ (tensors + ["workspace"] + (["state"] if state else [])) | join(", ") }})
+#define MODULE_RUN_IN(inputs, outputs, workspace, state) {{ reentrant }}_run({{ (tensors + passed + (["state"] if state else [])) | join(", ") }})
 {% if state %}
 #define MODULE_RESET(state) {{ reentrant }}_reset(state)
 {% endif %}

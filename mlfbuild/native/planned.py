@@ -1,0 +1,133 @@
+"""Plan the memory of a network, and decide which of its operators run row by row.
+
+Why the arena is planned twice: operators that run row by row (chains) cost instructions, and are worth it only if the
+arena becomes smaller. ``fuse`` estimates that by the bytes in use while each piece of the network runs. It does not
+know offsets, views, or states that are updated in place, so the estimate is wrong in both directions. Therefore the
+network is planned as it is, then with the chains that ``fuse`` selected, and the chains are used only if the real arena
+is smaller. (Each plan is the best of several trials in itself, see ``memory/plan.py``.) A later step,
+``use_free_memory``, moves nothing: it gives kernels that copy weights the bytes that are free while they run. This step
+is skipped on the Cortex-M7, whose data cache already has that effect.
+
+For example, two 3x3 convolutions of an int8 image of 32x32 with 8 channels, and a MAX_POOL_2D to 16x16::
+
+    cortex-m0plus, memory: balanced    3392 bytes as a chain instead of 16960, for 0.9 % more instructions
+    cortex-m4, memory: balanced        16672 bytes: that chain would take 5.2 % more, and only 1 % is allowed
+    cortex-m4, memory: smallest        2976 bytes as a chain, for 7.6 % more instructions
+
+With several memories, the size of an arena is not what counts: chains are used if they save more cycles of waiting than
+they cost instructions, or if the network fits only with them. ``memory: smallest`` still prefers the fewest bytes.
+``fastest`` and ``balanced`` compare the network as it is with the chains of ``balanced`` and of ``smallest``, unless
+everything is in the fastest memory, where no chain can save anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from mlfbuild.library.cgen import WORKSPACE_SECTION
+from mlfbuild.library.keys import ArenaMemory, Placement
+from mlfbuild.native.graph import Graph
+from mlfbuild.native.lowering import KernelCall, lower, lower_all
+from mlfbuild.native.memory import Plan, check_fits, plan_memory
+from mlfbuild.native.passes import fuse
+from mlfbuild.native.settings import MEMORY, CodegenSettings
+
+_INSTRUCTION = 1_000
+"""What an instruction of a chain costs, in the unit of waits: a cycle."""
+
+
+@dataclass(frozen=True)
+class PlannedNetwork:
+    """A network, its calls and its memory plan."""
+
+    graph: Graph
+    calls: Sequence[KernelCall]
+    plan: Plan
+
+    @property
+    def cycles(self) -> int:
+        """Thousandths of cycles that the plan waits, and that chains cost."""
+        rows = [call.by_rows for call in self.calls if call.by_rows is not None]
+        return self.plan.waits + _INSTRUCTION * sum(each.instructions for each in rows)
+
+
+def plan_network(
+    graph: Graph, whole: Graph, settings: CodegenSettings, memories: tuple[ArenaMemory, ...] = ()
+) -> tuple[PlannedNetwork, int | None]:
+    """Lower ``graph`` and plan its memory; operators run row by row if this is better.
+
+    ``whole`` is the network with its dead channels, and ``memories`` are those of the request. The second result is the
+    arena in bytes that the default of the option ``memory`` would need, or ``None`` unless the option is ``smallest``.
+    Raises ``UnsupportedModelError`` if the network does not fit into ``memories``, and as ``plan_memory``.
+    """
+    calls = lower_all(graph, settings)
+    plan = plan_memory(graph, calls, arena_io=settings.arena_io, memories=memories)
+    choosing = _Choosing(whole, settings, memories, PlannedNetwork(graph, calls, plan))
+    if len(memories) > 1:
+        chosen = choosing.for_several()
+    else:
+        chosen = choosing.with_chains(settings.memory)
+        if not chosen.plan.fits:
+            chosen = choosing.with_chains(MEMORY[0])
+    check_fits(chosen.graph, chosen.calls, chosen.plan, memories)
+    usual = None
+    if settings.memory == MEMORY[0]:
+        # Without chains, there is nothing that the default could leave out.
+        other = choosing.plain if chosen is choosing.plain else choosing.with_chains(MEMORY[1])
+        usual = other.plan.arena_size if other.plan.fits else None
+    return chosen, usual
+
+
+def placed_in(placement: Placement, plan: Plan) -> Placement:
+    """Return ``placement`` with the sections of a single arena and of the state, if ``plan`` has memories for them.
+
+    A state in the usual RAM needs no section: start-up code initialises it there.
+    """
+    workspace = next((each.memory.section for each in plan.memories if each.size and not plan.arenas), None)
+    state = next((each.memory.section for each in plan.memories if each.state), None)
+    return replace(
+        placement,
+        workspace=placement.workspace if workspace in {None, WORKSPACE_SECTION} else workspace,
+        state=placement.state if state in {None, WORKSPACE_SECTION} else state,
+    )
+
+
+@dataclass(frozen=True)
+class _Choosing:
+    """The alternatives of a network; ``plain`` is the one without chains."""
+
+    whole: Graph
+    settings: CodegenSettings
+    memories: tuple[ArenaMemory, ...]
+    plain: PlannedNetwork
+
+    def with_chains(self, memory: str) -> PlannedNetwork:
+        """Return the network with the chains of the option ``memory`` if its arena is smaller, otherwise ``plain``."""
+        fused = self._fused(memory)
+        # Not `<=`: chains cost instructions, so they must gain something.
+        return self.plain if fused is None or self.plain.plan.rank <= fused.plan.rank else fused
+
+    def for_several(self) -> PlannedNetwork:
+        """Return the best alternative for several memories."""
+        if self.settings.memory == MEMORY[0]:
+            found = [self.plain, *self._alternatives(MEMORY[0])]
+            return min(found, key=lambda each: (not each.plan.fits, each.plan.arena_size))
+        if self.plain.plan.is_best:
+            return self.plain
+        found = [self.plain, *self._alternatives(*MEMORY[1::-1])]
+        return min(found, key=lambda each: (not each.plan.fits, each.cycles, each.plan.arena_size))
+
+    def _alternatives(self, *options: str) -> Iterator[PlannedNetwork]:
+        yield from (fused for option in options if (fused := self._fused(option)) is not None)
+
+    def _fused(self, memory: str) -> PlannedNetwork | None:
+        """Return the network with the chains of the option ``memory``; ``None`` without chains."""
+        settings, plain = replace(self.settings, memory=memory), self.plain
+        fused, calls = fuse(
+            plain.graph, plain.calls, settings, lambda part, node: lower(part, node, settings), self.whole
+        )
+        if fused is plain.graph:
+            return None
+        plan = plan_memory(fused, calls, arena_io=settings.arena_io, memories=self.memories)
+        return PlannedNetwork(fused, calls, plan)
