@@ -157,6 +157,7 @@ def _unchecked_of_models(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
         place = ("models", model.name, "budget")
         crossed = _crossed(project, model.targets)
         kinds = [kind for kind in ("flash", "ram", "stack") if getattr(model.budget, kind) is not None]
+        kinds += model.budget.memories
         linked = any(model.name in each.models and crossed & {*each.targets} for each in project.firmware.values())
         if kinds and not linked:
             reason = f"no firmware of the project links the model, so `mlfbuild build` does not check {listed(kinds)}"
