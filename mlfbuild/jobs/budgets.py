@@ -17,7 +17,7 @@ Targets of this machine have no such file, because budgets do not apply to them.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,7 @@ class TargetBudgets:
             "models": models,
             "firmware": {name: _limits(budget) for name, budget in self.firmware.items()},
             **({"baseline": self.baseline} if self.baseline else {}),
-            **({"memories": {each.name: _place(each) for each in self.memories}} if self.memories else {}),
+            **({"memories": [_place(each) for each in self.memories]} if self.memories else {}),
         }
         return json.dumps(content, indent=2, sort_keys=True) + "\n"
 
@@ -85,7 +85,14 @@ def _limits(budget: Budget) -> dict[str, Any]:
 
 def _place(memory: TargetMemory) -> dict[str, Any]:
     origin = {} if memory.origin is None else {"origin": memory.origin}
-    return {**origin, "size": memory.size, "section": memory.section, "region": memory.region, "main": memory.main}
+    return {
+        "name": memory.name,
+        **origin,
+        "size": memory.size,
+        "section": memory.section,
+        "region": memory.region,
+        "main": memory.main,
+    }
 
 
 def budgets_of(project: Project, target: str, memories: tuple[TargetMemory, ...] = ()) -> TargetBudgets:
@@ -123,16 +130,14 @@ def read_budgets(path: Path) -> TargetBudgets:
         firmware={name: _budget(firmware.member(name)) for name in firmware.names()},
         baseline=top.text("baseline", default=""),
         modules={module: name for name, entry in entries.items() for module in entry.texts("modules")},
-        memories=tuple(_memories(top.member("memories"))) if "memories" in top else (),
+        memories=tuple(map(_memory, top.objects("memories"))) if "memories" in top else (),
     )
 
 
-def _memories(entry: Fields) -> Iterator[TargetMemory]:
-    for name in entry.names():
-        keys = entry.member(name)
-        origin = keys.integer("origin") if "origin" in keys else None
-        section, region = keys.text("section"), keys.text("region")
-        yield TargetMemory(name, keys.integer("size"), origin, section, region, main=keys.flag("main"))
+def _memory(keys: Fields) -> TargetMemory:
+    origin = keys.integer("origin") if "origin" in keys else None
+    name, section, region = keys.text("name"), keys.text("section"), keys.text("region")
+    return TargetMemory(name, keys.integer("size"), origin, section, region, main=keys.flag("main"))
 
 
 def _budget(entry: Fields) -> Budget:

@@ -113,7 +113,7 @@ class CompileJob:
         if request.memories:
             # The order is that of arguments in C.
             settings["memories"] = {
-                each.name: [at, each.size, each.section, each.load_wait, each.store_wait]
+                each.name: {"order": at, **{key: value for key, value in vars(each).items() if key != "name"}}
                 for at, each in enumerate(request.memories)
             }
         if request.extensions:

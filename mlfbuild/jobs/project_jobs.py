@@ -156,14 +156,13 @@ def _placed(project: Project, target: TargetSpec) -> Iterator[PlacedSection]:
     models = project.models_on(target.name)
     placements = [model.placement for model in models]
     memory = {section for one in placements for kind, section in one.sections.items() if kind in MEMORY_CLASSES}
-    memory |= {each.section for each in memories_of(target)} if target.memories else set()
-    # A model may use memories of a board or a part that the target does not list.
     own = {each.section: each.region for model in models for each in chosen_memories(model, target) if each.placed}
-    for section, region in own.items():
-        if section not in target.regions:
-            yield PlacedSection(section, region, memory=True)
-    for section, region in target.regions.items():
-        yield PlacedSection(section, region, section in memory)
+    used = {*own, *(section for one in placements for section in one.sections.values())}
+    unused = {each.section for each in memories_of(target)} - used if target.memories else set()
+    # A model may use memories of a board or a part that the target does not list.
+    for section, region in {**own, **target.regions}.items():
+        if section not in unused:
+            yield PlacedSection(section, region, section in memory or section in own)
 
 
 def _ram_limit(model: ModelSpec, target: TargetSpec) -> int | None:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 Found = Iterator[tuple[KeyPath, Mistake]]
 _HOST = "host"
+_OF_PARTS = {(key,) for key in ("cpu", "mcu", "board", "clock", "timing")}
+_MISSING = {"missing-key", "missing-memory"}
 
 
 def check_memories(document: Document, scripts: Mapping[str, MemoryScript]) -> None:
@@ -62,10 +64,16 @@ def _valid_targets(document: Document, scripts: Mapping[str, MemoryScript]) -> I
 
     from mlfbuild.project.specification import TargetSpec
 
-    adapter, broken = TypeAdapter(TargetSpec), {problem.path[:2] for problem in document.problems}
+    adapter = TypeAdapter(TargetSpec)
+    # Of a target whose part is not known, or has no size for a memory, nothing follows.
+    broken = {
+        problem.path[:2]
+        for problem in document.problems
+        if problem.path[2:3] in _OF_PARTS or (problem.path[2:3] == ("memories",) and problem.mistake.code in _MISSING)
+    }
     for name, entry in document.entries("targets"):
-        if ("targets", name) in broken:
-            continue  # such as a microcontroller or a script that cannot be read
+        if ("targets", name) in broken or ("targets", name, "memories") in document.refused:
+            continue
         try:
             target = adapter.validate_python(entry, context=Path())
         except ValidationError:
@@ -201,19 +209,19 @@ def _of_model(
     """Yield the mistakes in the key ``memories`` of a model, each with the rest of its path."""
     source, compiler = model.get("source"), model.get("compiler")
     compiler = compiler or (SOURCES.get(source_suffix(source)) if isinstance(source, str) else None) or "native"
-    why = ""
+    why, hint = "", "remove one of the two keys"
     placement = mapping_in(model, "placement")
     shared = document.mapping().get("share-workspace")
     if compiler != "native":
-        why = f"compiler {in_quotes(str(compiler))} has one workspace"
+        why, hint = f"compiler {in_quotes(str(compiler))} has one workspace", "remove memories"
     elif model.get("executor") == "graph":
-        why = "a graph has one workspace"
+        why, hint = "a graph has one workspace", "remove memories, or use executor aot"
     elif pinned := next((kind for kind in MEMORY_CLASSES if kind in placement), ""):
         why = f"placement.{pinned} puts it into one memory"
     elif isinstance(shared, list) and name in shared:
         why = "the workspace of share-workspace is in one memory"
     if why:
-        yield (), Mistake("misplaced-key", reason=f"is not accepted here: {why}", hint="remove one of the two keys")
+        yield (), Mistake("misplaced-key", reason=f"is not accepted, because {why}", hint=hint)
         return
     wanted = model.get("targets")
     names = wanted if isinstance(wanted, list) else list(document.mapping("targets"))

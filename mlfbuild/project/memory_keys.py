@@ -35,7 +35,7 @@ MEMORY_NAME = Rule(_name, {"pattern": f"^{_PATTERN}$"})
 class TargetMemoryKeys(MemoryKeys):
     """A memory of a target; a value that is left out is that of its part or board."""
 
-    TITLE = "memory of a target"
+    TITLE = "target-memory"
 
     origin: Address | None = None
     """First address: 0x20000000. Default: that of the board, or of the region in the linker map."""
