@@ -38,7 +38,7 @@ _REGION = re.compile(
     r"(?:ORIGIN|org|o)\s*=\s*([^,\n]+?)\s*,\s*(?:LENGTH|len|l)\s*=\s*([^\n;}]+?)\s*(?=[\n;}])"
 )
 # The output section up to its region: braces do not nest there, except those of a few linkers that are not read.
-_BSS = re.compile(r"^\s*\.bss\b[^{}]*\{[^{}]*\}\s*>\s*([A-Za-z_.$][\w.$-]*)", re.MULTILINE)
+_BSS = re.compile(r"(?<![\w.*(])\.bss(?![\w.])[^{}]*\{[^{}]*\}\s*>\s*([A-Za-z_.$][\w.$-]*)")
 _SUFFIXED = re.compile(r"\b(0[xX][0-9a-fA-F]+|[0-9]+)([KkMm]?)\b")
 _OF_REGION = re.compile(r"\b(ORIGIN|LENGTH)\s*\(\s*([\w.$-]+)\s*\)")
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20}
