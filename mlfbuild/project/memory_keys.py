@@ -38,11 +38,11 @@ class TargetMemoryKeys(MemoryKeys):
     TITLE = "target-memory"
 
     origin: Address | None = None
-    """First address: 0x20000000. Default: that of the board, or of the region in the linker map."""
+    """First address: 0x20000000. Default: that of the board."""
     section: Annotated[str, SECTION] | None = None
-    """Linker section of what models keep there. Default: .mlf_<memory>, or .bss.noinit.tvm in the main RAM."""
+    """Linker section of arenas: .dtcm. Default: .mlf_<memory>, or .bss.noinit.tvm in the main RAM."""
     read_only: bool | None = None
-    """Whether models cannot write there, as in flash. Default: false, but true for a memory called flash."""
+    """Whether it has no arenas. Default: false, but true for memories with code."""
 
 
 TargetMemories = Annotated[

@@ -119,8 +119,7 @@ class TargetSpec(Keys):
     timing: TimingKeys | None = None
     """Memories and caches of a microcontroller of your own, or values that differ from those of `mcu`."""
     memories: TargetMemories = field(default_factory=dict)
-    """Memories for what models work on, the fastest first: {dtcm: {size: 128 KiB}, sram: {size: 512 KiB}}; or the
-    linker script whose MEMORY has them: firmware.ld"""
+    """Memories for tensors, the fastest first: {dtcm: {size: 128 KiB}, sram: {}}; or a linker script: firmware.ld"""
     runner: RunnerKeys | None = None
     """Device that `verify`, `profile`, `flash` and `run-firmware` use. Default: the debugger on a `board` you own."""
     devices: Mapping[Annotated[str, rules.DEVICE_NAME], DeviceKeys] = field(default_factory=dict)
@@ -131,7 +130,7 @@ class TargetSpec(Keys):
 
 @dataclass(frozen=True)
 class Budget(Keys):
-    """Upper limits; a build that exceeds one fails. Other keys are memories of the target: `dtcm: 64 KiB`."""
+    """Upper limits; a build that exceeds one fails. Other keys are memories: `dtcm: 64 KiB`."""
 
     TITLE = "budget"
 
@@ -229,8 +228,7 @@ class ModelSpec(Keys):
     placement: PlacementKeys = field(default_factory=Placement)
     """Linker sections for the model's data."""
     memories: ModelMemories = field(default_factory=dict)
-    """Memories of the target that it may use, and at most how much of each: [dtcm, sram] or {dtcm: 64 KiB}.
-    Default: all memories of a target with this key, otherwise one workspace."""
+    """Memories that it may use, or its share of each: [dtcm, sram] or {dtcm: 64 KiB}. Default: those of the target."""
     budget: Budget = Budget()
     """Upper limits for the model's share of an image."""
     license: Annotated[str, Convert(rules.canonical_license)] = ""
