@@ -66,7 +66,7 @@ def build(
     """
     from mlfbuild.jobs import firmware_jobs, load, target_jobs
     from mlfbuild.project import DASK
-    from mlfbuild.usecases import build_project, unchecked_budgets
+    from mlfbuild.usecases import build_project, ranked_memories, unchecked_budgets
 
     if tree is None and (with_verify or systems):
         raise UsageError.needs_another(
@@ -118,6 +118,10 @@ def build(
         show("\n".join([*trees, *packages, *(f"{job.title}: {job.elf}" for job in report.firmware)]))
 
     note_all(options, unchecked_budgets(project) if tree is None else (), "warning: ")
+    planned = dict.fromkeys(
+        result.job.target for result in report.models if result.compiled and result.job.request.memories
+    )
+    note_all(options, ranked_memories(project, [*planned]), "note: ")
     if options.model and tree is None and not options.quiet:
         _note_firmware_without_models(project, {target.name for target in targets}, {job.name for job in firmware})
     for result in report.models:

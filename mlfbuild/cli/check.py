@@ -65,7 +65,14 @@ def check(options: SharedOptions, *, no_tools: bool) -> None:
 def _checked(project: Project, file: Path) -> list[str]:
     """Return the warnings about ``project``; raises ``ProjectFileError`` with all mistakes beyond its file."""
     from mlfbuild.jobs import project_mistakes
-    from mlfbuild.usecases import assumed_places, check_dependencies, foreseen, unchecked_budgets, unused_devices
+    from mlfbuild.usecases import (
+        assumed_places,
+        check_dependencies,
+        foreseen,
+        ranked_memories,
+        unchecked_budgets,
+        unused_devices,
+    )
     from mlfbuild.usecases.init import outdated_lines
 
     mistakes, found = dict(project_mistakes(project)), foreseen(project)
@@ -81,6 +88,7 @@ def _checked(project: Project, file: Path) -> list[str]:
     if problems:
         raise ProjectFileError(problems)
     warnings += [*unused_devices(project), *unchecked_budgets(project), *assumed_places(project)]
+    warnings += ranked_memories(project, [*project.targets])
     return [*warnings, *map(str, project.problems(found.warnings)), *outdated_lines(file)]
 
 

@@ -14,7 +14,7 @@ GOALS = ("latency", "size", "accuracy")
 """The values of the key ``goal``."""
 WITHOUT = "default"
 """The value that stands for the absence of a key."""
-_WHOLE = ("source", "compiler", "executor", "optimize")
+_WHOLE = ("source", "compiler", "executor", "optimize", "memories")
 _INSIDE = ("options", "quantize", "placement")
 _OF_TARGETS = ("clock", "c-compiler")
 _PATTERN = rf"({'|'.join(_WHOLE)}|({'|'.join(_INSIDE)})\.[^\s].*|targets\.[A-Za-z0-9_-]+\.({'|'.join(_OF_TARGETS)}))"

@@ -10,6 +10,7 @@ needs to check any image of the target without the project file::
       "target": "m4"
     }
 
+With ``"memories": {"dtcm": 65536}`` among its limits, the file also has where the target's memories are.
 Targets of this machine have no such file, because budgets do not apply to them.
 """
 
@@ -17,12 +18,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 from mlfbuild.core import InputFileError, read_bytes
 from mlfbuild.library import Fields, parse_json
-from mlfbuild.project import Budget, Project
+from mlfbuild.project import Budget, Project, TargetMemory
 
 BUDGETS_FILE = "budgets.json"
 _VERSION_KEY = "mlfbuild_budgets"
@@ -43,6 +45,8 @@ class TargetBudgets:
     """The name of the project's ``budget-file``, if it has one."""
     modules: Mapping[str, str] = field(default_factory=dict)
     """The model by the name of each module whose name is not that of its model."""
+    memories: tuple[TargetMemory, ...] = ()
+    """The memories that the target, its models or these budgets name."""
 
     def __bool__(self) -> bool:
         return bool(self.baseline) or any(
@@ -63,6 +67,7 @@ class TargetBudgets:
             "models": models,
             "firmware": {name: _limits(budget) for name, budget in self.firmware.items()},
             **({"baseline": self.baseline} if self.baseline else {}),
+            **({"memories": [_place(each) for each in self.memories]} if self.memories else {}),
         }
         return json.dumps(content, indent=2, sort_keys=True) + "\n"
 
@@ -74,18 +79,34 @@ class TargetBudgets:
         return sorted(module for module, name in self.modules.items() if name == model) or [model]
 
 
-def _limits(budget: Budget) -> dict[str, int]:
-    return {key: limit for key, limit in asdict(budget).items() if limit is not None}
+def _limits(budget: Budget) -> dict[str, Any]:
+    return {key: limit for key, limit in budget.to_json().items() if limit is not None}
 
 
-def budgets_of(project: Project, target: str) -> TargetBudgets:
+def _place(memory: TargetMemory) -> dict[str, Any]:
+    origin = {} if memory.origin is None else {"origin": memory.origin}
+    return {
+        "name": memory.name,
+        **origin,
+        "size": memory.size,
+        "section": memory.section,
+        "region": memory.region,
+        "main": memory.main,
+    }
+
+
+def budgets_of(project: Project, target: str, memories: tuple[TargetMemory, ...] = ()) -> TargetBudgets:
     """Return the budgets of the project's models and firmware for ``target``, whatever models a build selects.
+
+    ``memories`` are those that the target, its models or a budget name; budgets of others are those of other targets.
 
     ``modules`` is empty in the result: the names of modules are known only when the archives exist.
     """
-    models = {model.name: model.budget for model in project.models_on(target)}
-    firmware = {spec.name: spec.budget for spec in project.firmware.values() if target in spec.targets}
-    return TargetBudgets(target, models, firmware, project.budget_file.name if project.budget_file else "")
+    names = [memory.name for memory in memories]
+    models = {model.name: model.budget.on(names) for model in project.models_on(target)}
+    firmware = {spec.name: spec.budget.on(names) for spec in project.firmware.values() if target in spec.targets}
+    baseline = project.budget_file.name if project.budget_file else ""
+    return TargetBudgets(target, models, firmware, baseline, memories=memories)
 
 
 def read_budgets(path: Path) -> TargetBudgets:
@@ -109,7 +130,14 @@ def read_budgets(path: Path) -> TargetBudgets:
         firmware={name: _budget(firmware.member(name)) for name in firmware.names()},
         baseline=top.text("baseline", default=""),
         modules={module: name for name, entry in entries.items() for module in entry.texts("modules")},
+        memories=tuple(map(_memory, top.objects("memories"))) if "memories" in top else (),
     )
+
+
+def _memory(keys: Fields) -> TargetMemory:
+    origin = keys.integer("origin") if "origin" in keys else None
+    name, section, region = keys.text("name"), keys.text("section"), keys.text("region")
+    return TargetMemory(name, keys.integer("size"), origin, section, region, main=keys.flag("main"))
 
 
 def _budget(entry: Fields) -> Budget:
@@ -118,4 +146,6 @@ def _budget(entry: Fields) -> Budget:
     # A budget that is not understood must not pass as kept.
     if unknown:  # a later version of mlfbuild has more kinds of budgets
         raise entry.error(unknown[0], "is not a budget that this version of mlfbuild can check")
-    return Budget(**{name: entry.integer(name) for name in entry.names()})
+    memories = entry.member("memories") if "memories" in entry else None
+    limits = {name: entry.integer(name) for name in entry.names() if name != "memories"}
+    return Budget(**limits, memories={name: memories.integer(name) for name in memories.names()} if memories else {})

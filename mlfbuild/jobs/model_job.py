@@ -18,7 +18,7 @@ from mlfbuild.jobs.quantize_step import QuantizeStep
 from mlfbuild.jobs.tree.library_folders import DEPENDENCIES_FOLDER
 from mlfbuild.jobs.tree.placement import LINKER_SCRIPT, PLACEMENT_FOLDER, PlacedSection
 from mlfbuild.library import CompileRequest
-from mlfbuild.project import DEFAULT_LEVEL, Budget, BudgetFile, JobsKeys, Provider, run_budgets
+from mlfbuild.project import DEFAULT_LEVEL, Budget, BudgetFile, JobsKeys, Provider, TargetMemory, run_budgets
 from mlfbuild.targets import Board, Cpu, Mcu, described_in, emulated_board, shared_toolchain_files
 
 if TYPE_CHECKING:
@@ -110,6 +110,12 @@ class CompileJob:
         # out of date.
         if request.interface.given():
             settings["interface"] = request.interface.given()
+        if request.memories:
+            # The order is that of arguments in C.
+            settings["memories"] = {
+                each.name: {"order": at, **{key: value for key, value in vars(each).items() if key != "name"}}
+                for at, each in enumerate(request.memories)
+            }
         if request.extensions:
             settings["extensions"] = dict(sorted(request.extensions.items()))
         if request.program is not None:  # its path has no effect on the archive
@@ -173,12 +179,15 @@ class TargetJob:
     """The device that firmware runs on instead of the board. It decides no byte that is built for firmware."""
     part: str | None = None
     """The name of its microcontroller, whether its cycles are modelled or not."""
+    memories: tuple[TargetMemory, ...] = ()
+    """The memories that the target, its models or a budget name."""
+    memory_script: Path | None = None
+    """The linker script that ``memories`` of the target names."""
 
     @property
     def part_files(self) -> tuple[Path, ...]:
-        """The file or CMSIS-Pack that describes the microcontroller, if the project names one."""
-        file = described_in(self.part or "")
-        return () if file is None else (file,)
+        """The files that describe the target: that of its microcontroller, and the linker script with its memories."""
+        return tuple(file for file in (described_in(self.part or ""), self.memory_script) if file is not None)
 
     @property
     def run_board(self) -> Board | None:
@@ -310,8 +319,10 @@ class FirmwareJob:
 
     def report_settings(self) -> str:
         """Return everything that determines a report except image, map and baseline, as canonical JSON."""
-        budgets = {name: asdict(budget) for name, budget in (*self.model_budgets, ("", self.budget))}
-        target = {"name": self.target.name, "cpu": self.target.cpu.name}
+        budgets = {name: budget.to_json() for name, budget in (*self.model_budgets, ("", self.budget))}
+        target: dict[str, Any] = {"name": self.target.name, "cpu": self.target.cpu.name}
+        if self.target.memories:
+            target["memories"] = [asdict(memory) for memory in self.target.memories]
         models = [model.model for model in self.target.models]
         return json.dumps({"target": target, "models": models, "budgets": budgets}, sort_keys=True)
 

@@ -26,8 +26,12 @@ from mlfbuild.project import (
     ModelSpec,
     Project,
     Provider,
+    TargetMemory,
     TargetSpec,
+    arena_memories,
+    chosen_memories,
     mcu_of,
+    memories_of,
     model_name,
     source_suffix,
 )
@@ -115,7 +119,7 @@ def _target_job(project: Project, target: TargetSpec, models: Sequence[str], bui
         )
         for spec in specs
     ]
-    toolchain = toolchain_of(target)
+    toolchain, memories = toolchain_of(target), _named_memories(project, target)
     return TargetJob(
         name=target.name,
         cpu=CPUS[target.cpu],
@@ -126,24 +130,47 @@ def _target_job(project: Project, target: TargetSpec, models: Sequence[str], bui
         others=tuple(job for job in jobs if job.model not in models),
         placed=tuple(_placed(project, target)),
         providers=tuple(project.dependencies.values()),
-        budgets=None if toolchain is None else budgets_of(project, target.name),
+        budgets=None if toolchain is None else budgets_of(project, target.name, memories),
         mcu=mcu_of(target),
         runner=target.runner,
         part=target.mcu,
+        memories=memories,
+        memory_script=target.memory_script.path if target.memory_script else None,
     )
+
+
+def _named_memories(project: Project, target: TargetSpec) -> tuple[TargetMemory, ...]:
+    """Return the memories that the target, or a model or a budget on it, names."""
+    if target.cpu == "host":
+        return ()
+    models = project.models_on(target.name)
+    images = [each for each in project.firmware.values() if target.name in each.targets]
+    budgets = [*(each.budget for each in models), *(each.budget for each in images)]
+    names = {*target.memories, *(name for each in models for name in each.memories)}
+    names |= {name for each in budgets for name in each.memories}
+    return tuple(memory for memory in memories_of(target) if memory.name in names) if names else ()
 
 
 def _placed(project: Project, target: TargetSpec) -> Iterator[PlacedSection]:
     """Yield the sections that the target assigns to memory regions."""
-    placements = [model.placement for model in project.models_on(target.name)]
+    models = project.models_on(target.name)
+    placements = [model.placement for model in models]
     memory = {section for one in placements for kind, section in one.sections.items() if kind in MEMORY_CLASSES}
-    for section, region in target.regions.items():
-        yield PlacedSection(section, region, section in memory)
+    own = {each.section: each.region for model in models for each in chosen_memories(model, target) if each.placed}
+    used = {*own, *(section for one in placements for section in one.sections.values())}
+    unused = {each.section for each in memories_of(target)} - used if target.memories else set()
+    # A model may use memories of a board or a part that the target does not list.
+    for section, region in {**own, **target.regions}.items():
+        if section not in unused:
+            yield PlacedSection(section, region, section in memory or section in own)
 
 
 def _ram_limit(model: ModelSpec, target: TargetSpec) -> int | None:
-    """Return the size of the memory of the target's board in which the workspace of ``model`` is placed."""
-    if target.board is None:
+    """Return the size of the memory of the target's board in which the workspace of ``model`` is placed.
+
+    ``None`` without a board, and for models in several memories, whose sizes the compiler keeps.
+    """
+    if target.board is None or chosen_memories(model, target):
         return None
     board = BOARDS[target.board]
     region = target.regions.get(model.placement.workspace or "")
@@ -170,6 +197,7 @@ def _compile_job(model: ModelSpec, target: TargetSpec, tree: Path, step: Quantiz
         interface=model.interface,
         program=model.program,
         extensions=model.extensions,
+        memories=arena_memories(model, target),
     )
     return CompileJob(
         target=target.name,
@@ -288,7 +316,7 @@ def firmware_called(project: Project, name: str, target: TargetJob, folder: Path
         )
     return FirmwareJob(
         name, target, (), (), (), folder, build / target.name / name, project.root,
-        model_budgets=_model_budgets(project.models_on(target.name)),
+        model_budgets=_model_budgets(project.models_on(target.name), target),
         runs=tuple(profile_jobs(project, target, build)),
     )  # fmt: skip
 
@@ -306,15 +334,17 @@ def firmware_job(project: Project, spec: FirmwareSpec, target: TargetJob, build:
         build=build / target.name / spec.name,
         root=project.root,
         params_section=spec.params_binary,
-        budget=spec.budget,
-        model_budgets=_model_budgets(models),
+        budget=spec.budget.on(memory.name for memory in target.memories),
+        model_budgets=_model_budgets(models, target),
         budget_file=project.baseline,
         runs=tuple(job for job in profile_jobs(project, target, build) if job.model.model in spec.models),
     )
 
 
-def _model_budgets(models: Iterable[ModelSpec]) -> tuple[tuple[str, Budget], ...]:
-    return tuple((model.name, model.budget) for model in models if model.budget != Budget())
+def _model_budgets(models: Iterable[ModelSpec], target: TargetJob) -> tuple[tuple[str, Budget], ...]:
+    memories = [memory.name for memory in target.memories]
+    budgets = ((model.name, model.budget.on(memories)) for model in models)
+    return tuple((name, budget) for name, budget in budgets if budget != Budget())
 
 
 def profile_jobs(project: Project, target: TargetJob, build: Path) -> list[ProfileJob]:

@@ -55,8 +55,9 @@ def modelled_sections(target: TargetJob, model: CompileJob) -> Iterator[tuple[Pl
     mcu = target.mcu
     if mcu is None:
         return
+    named = {memory.section: memory.name for memory in target.memories if memory.name in mcu.memories}
     for section in target.placed:
-        memory = memory_of_region(mcu, section.region)
+        memory = named.get(section.name) or memory_of_region(mcu, section.region)
         if memory is not None:
             yield section, memory
     known, second = {section.name for section in target.placed}, list(mcu.memories)[1]

@@ -12,6 +12,8 @@ from mlfbuild.core import Mistake, ProjectFileError
 from mlfbuild.exploration import exploration_path
 from mlfbuild.library import short_name
 from mlfbuild.project.addresses import is_local_path
+from mlfbuild.project.memories import with_derived
+from mlfbuild.project.memory_script import MemoryScript, read_memory_scripts
 from mlfbuild.project.problems import KeyPath, Position, Problem, dotted, in_file_order
 from mlfbuild.project.provider import Provider
 from mlfbuild.project.sources import SOURCES, source_suffix
@@ -63,8 +65,9 @@ def load_project(
     for place, value in (changes or {}).items():
         document.change(place, value)
     complete_targets(document, path.parent)
+    scripts = read_memory_scripts(document, path.parent)
     project = validate(document, path.parent, Project)
-    check_references(document)
+    check_references(document, scripts)
     if project is None or document.problems:
         refused = {problem.path for problem in document.problems}
         for place, mistake in beside(_entries(document, path)) if beside else ():
@@ -73,7 +76,7 @@ def load_project(
         raise ProjectFileError(in_file_order(path, document.problems))
     # A new exploration may reach a goal with other settings.
     goals = (exploration_path(path),) if any(model.goal for model in project.models.values()) else ()
-    return replace(_completed(project, path, document), watched=(*watched, *goals))
+    return replace(_completed(project, path, document, scripts), watched=(*watched, *goals))
 
 
 def _entries(document: Document, path: Path) -> Project:
@@ -94,12 +97,18 @@ def _entries(document: Document, path: Path) -> Project:
     return Project(path, 1, targets, models, firmware=firmware)
 
 
-def _completed(project: Project, path: Path, document: Document) -> Project:
+def _completed(project: Project, path: Path, document: Document, scripts: Mapping[str, MemoryScript]) -> Project:
     """Return ``project`` as read with all derived fields, and with the defaults that depend on other keys."""
     return replace(
         project,
         path=path,
-        targets={name: replace(target, name=name) for name, target in project.targets.items()},
+        targets={
+            name: with_derived(
+                replace(target, name=name, memory_script=scripts.get(name)),
+                runner_memory_given=("targets", name, "runner", "memory") in document.values,
+            )
+            for name, target in project.targets.items()
+        },
         models={name: _model(name, model, project, path.parent) for name, model in project.models.items()},
         firmware={name: _firmware(name, firmware, project) for name, firmware in project.firmware.items()},
         dependencies={

@@ -13,6 +13,8 @@ from mlfbuild.project.budgets import check_targets_of_budgets
 from mlfbuild.project.device import check_devices
 from mlfbuild.project.document import Document, mapping_in
 from mlfbuild.project.evaluation_checks import check_evaluations
+from mlfbuild.project.memory_checks import check_memories
+from mlfbuild.project.memory_script import MemoryScript
 from mlfbuild.project.problems import KeyPath, dotted
 from mlfbuild.project.program import EXTERNAL_COMPILERS
 from mlfbuild.project.provider import check_dependencies
@@ -28,8 +30,8 @@ _BLOBS = "_blobs"
 _SHARE = "share-workspace"
 
 
-def check_references(document: Document) -> None:
-    """Add every mistake between values to the problems of ``document``."""
+def check_references(document: Document, scripts: Mapping[str, MemoryScript]) -> None:
+    """Add every mistake between values to the problems of ``document``; ``scripts`` are linker scripts by target."""
     # The order of the checks does not matter: problems are sorted by their lines.
     for section in ("targets", "firmware"):
         _check_folder_names(document, section)
@@ -50,6 +52,7 @@ def check_references(document: Document) -> None:
     check_evaluations(document)
     check_sections(document)
     check_timing(document)
+    check_memories(document, scripts)
     check_runners(document)
     check_services(document)
 

@@ -16,6 +16,7 @@ from mlfbuild.targets import BOARDS
 
 # The file has the bytes of one section, so it needs one that a model fills with constants.
 _PARAMS_BINARY = "params-binary"
+_MEMORIES = "memories"
 
 Use = tuple[KeyPath, str]
 """The key that names a section, and its name."""
@@ -30,7 +31,7 @@ def check_sections(document: Document) -> None:
     models = document.mapping("models")
     uses = [
         *_uses(models),
-        *(use for name, target in document.mapping("targets").items() for use in _device_uses(name, target)),
+        *(use for name, target in document.mapping("targets").items() for use in _target_uses(name, target)),
     ]
     _check_kinds(document, uses)
     _check_params_binaries(document, uses)
@@ -38,7 +39,7 @@ def check_sections(document: Document) -> None:
         if isinstance(target, dict) and isinstance(target.get("regions"), dict):
             # Other models place nothing in images of this target.
             built = {key: model for key, model in models.items() if _is_built(model, name)}
-            _check_regions(document, name, target, [*_uses(built), *_device_uses(name, target)])
+            _check_regions(document, name, target, [*_uses(built), *_target_uses(name, target)])
 
 
 def _check_kinds(document: Document, uses: Sequence[Use]) -> None:
@@ -138,17 +139,26 @@ def _uses(models: Mapping[str, object]) -> Iterator[Use]:
         yield from ((place, section) for place, section in found if isinstance(section, str))
 
 
-def _device_uses(name: str, target: object) -> Iterator[Use]:
-    """Yield every section that a device of the target ``name`` has for its data."""
+def _target_uses(name: str, target: object) -> Iterator[Use]:
+    """Yield every section that a device of the target ``name`` has for its data, or a memory for that of models."""
     for device in mapping_in(target, DEVICES):
         section = mapping_in(mapping_in(target, DEVICES), device).get("section")
         if isinstance(section, str):
             yield ("targets", name, DEVICES, device, "section"), section
+    for memory in mapping_in(target, _MEMORIES):
+        keys = mapping_in(target, _MEMORIES, memory)
+        path = ("targets", name, _MEMORIES, memory)
+        if isinstance(section := keys.get("section"), str):
+            yield (*path, "section"), section
+        elif not keys.get("read-only"):
+            yield path, f".mlf_{memory}"
 
 
 def _content(path: KeyPath) -> keys.SectionContent:
-    """Return what the section at ``path`` contains: data of a device, or that of a model's class."""
-    return keys.SectionContent.CONSTANTS if path[0] == "targets" else keys.content_of(str(path[3]))
+    """Return what the section at ``path`` contains: data of a device or a memory, or that of a model's class."""
+    if path[0] == "targets":
+        return keys.SectionContent.MEMORY if path[2] == _MEMORIES else keys.SectionContent.CONSTANTS
+    return keys.content_of(str(path[3]))
 
 
 def _is_built(model: object, target: str) -> bool:

@@ -7,7 +7,7 @@ one value; ``references`` checks what needs two, such as a board that does not f
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -17,6 +17,7 @@ from mlfbuild.core.keys import (
     DERIVED,
     EXACT,
     NOT_EMPTY,
+    OTHERS,
     Convert,
     Count,
     Duration,
@@ -46,6 +47,8 @@ from mlfbuild.library.keys import (
 from mlfbuild.project import rules
 from mlfbuild.project.device import DeviceKeys
 from mlfbuild.project.levels import DEFAULT_LEVEL
+from mlfbuild.project.memory_keys import MemoryLimits, ModelMemories, TargetMemories
+from mlfbuild.project.memory_script import MemoryScript
 from mlfbuild.project.problems import KeyPath, Position, Problem, in_file_order
 from mlfbuild.project.program import EXTERNAL_COMPILERS, Command
 from mlfbuild.project.provider import Provider
@@ -115,15 +118,19 @@ class TargetSpec(Keys):
     """Clock of its core: 120 MHz. Default: the highest of the microcontroller."""
     timing: TimingKeys | None = None
     """Memories and caches of a microcontroller of your own, or values that differ from those of `mcu`."""
+    memories: TargetMemories = field(default_factory=dict)
+    """Memories for tensors, the fastest first: {dtcm: {size: 128 KiB}, sram: {}}; or a linker script: firmware.ld"""
     runner: RunnerKeys | None = None
     """Device that `verify`, `profile`, `flash` and `run-firmware` use. Default: the debugger on a `board` you own."""
     devices: Mapping[Annotated[str, rules.DEVICE_NAME], DeviceKeys] = field(default_factory=dict)
     """Other devices whose code archives contain, by the name of the folder in codegen/."""
+    memory_script: MemoryScript | None = field(default=None, metadata=DERIVED)
+    """The linker script that ``memories`` were read from."""
 
 
 @dataclass(frozen=True)
 class Budget(Keys):
-    """Upper limits; a build that exceeds one fails."""
+    """Upper limits; a build that exceeds one fails. Other keys are memories: `dtcm: 64 KiB`."""
 
     TITLE = "budget"
 
@@ -139,6 +146,18 @@ class Budget(Keys):
     """Modelled cycles of one run of each model on the target's `mcu`: 5 M"""
     latency: Duration | None = None
     """Modelled time of one run of each model at the target's clock: 40 ms"""
+    memories: MemoryLimits = field(default_factory=dict, metadata=OTHERS)
+    """Bytes in memories of the target, by the name of the memory."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all limits by key, ``None`` for those that are not set; ``memories`` only if it has any."""
+        found = dict(vars(self))
+        return found if self.memories else {key: limit for key, limit in found.items() if key != "memories"}
+
+    def on(self, memories: Iterable[str]) -> Budget:
+        """Return the budget of an image whose target has ``memories``, without those of other targets' memories."""
+        known = {*memories}
+        return replace(self, memories={name: limit for name, limit in self.memories.items() if name in known})
 
     @property
     def of_runs(self) -> dict[str, int]:
@@ -208,6 +227,8 @@ class ModelSpec(Keys):
     """Takes the settings that `mlfbuild explore` found best: latency, size or accuracy."""
     placement: PlacementKeys = field(default_factory=Placement)
     """Linker sections for the model's data."""
+    memories: ModelMemories = field(default_factory=dict)
+    """Memories that it may use, or its share of each: [dtcm, sram] or {dtcm: 64 KiB}. Default: those of the target."""
     budget: Budget = Budget()
     """Upper limits for the model's share of an image."""
     license: Annotated[str, Convert(rules.canonical_license)] = ""

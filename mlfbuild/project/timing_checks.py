@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mlfbuild import targets
 from mlfbuild.core import Mistake, in_quotes, listed, unknown
 from mlfbuild.core.keys import Keys, frequency_text, parse_frequency, spelled
-from mlfbuild.project.described_mcu import memory_of_region, whole_mcu
+from mlfbuild.project.described_mcu import has_code, main_by_name, memory_of_region, timing_of, whole_mcu
 from mlfbuild.project.document import Document
 from mlfbuild.project.problems import KeyPath
 
@@ -43,7 +43,7 @@ def check_timing(document: Document) -> None:
 
 
 def _problems(target: TargetSpec) -> Iterator[tuple[KeyPath, Mistake]]:
-    base, own = targets.model_called(target.mcu or ""), target.timing
+    base, own = targets.model_called(target.mcu or ""), timing_of(target)
     file = targets.part_file(target.mcu or "")
     core = targets.CPUS[target.cpu].core
     known = base or file or (targets.part_called(target.mcu) if target.mcu else None)
@@ -75,7 +75,7 @@ def _of_file(file: targets.PartFile | None, target: TargetSpec) -> Iterator[tupl
     if file is None or file.model is None:
         return
     base = targets.MCUS[file.keys.based_on] if file.keys.based_on else None
-    alone = replace(target, timing=file.keys, clock=None, regions={})
+    alone = replace(target, timing=file.keys, clock=None, regions={}, memories={})
     found = list(_incomplete(base, alone)) or list(_misfits(file.model, alone))
     for path, mistake in found:
         reason = f"{file.place(path[1:])}: {mistake.reason}"
@@ -84,7 +84,7 @@ def _of_file(file: targets.PartFile | None, target: TargetSpec) -> Iterator[tupl
 
 def _incomplete(base: targets.Mcu | None, target: TargetSpec) -> Iterator[tuple[KeyPath, Mistake]]:
     """Yield what is missing in the description of a target's own microcontroller, memory or cache."""
-    own = target.timing
+    own = timing_of(target)
     if own is None:
         return
     if base is None and target.clock is None and own.clock is None:
@@ -94,6 +94,12 @@ def _incomplete(base: targets.Mcu | None, target: TargetSpec) -> Iterator[tuple[
         reason = "a microcontroller has at least two memories: the first for code and constants, the second for data"
         hint = "describe both, such as `memories: {flash: {size: 1 MiB, waits: 3}, sram: {size: 256 KiB}}`"
         yield ("timing",), Mistake("missing-memory", reason=reason, hint=hint)
+    elif base is None and target.memories and len(target.timing.memories if target.timing else ()) < 2:
+        usual = main_by_name(target)
+        if usual not in target.memories or not any(has_code(target, name) for name in target.memories):
+            reason = "the cycle model does not know which memory has code, and which has variables"
+            hint = f"add the one for code with read-only: true, and call the other {usual}"
+            yield ("memories",), Mistake("missing-memory", reason=reason, hint=hint)
     rows: tuple[
         tuple[str, Mapping[str, Keys], Mapping[str, Any], type[targets.TimedMemory | targets.MemoryCache]], ...
     ] = (
@@ -109,22 +115,23 @@ def _incomplete(base: targets.Mcu | None, target: TargetSpec) -> Iterator[tuple[
                 of = f", or use a name that {target.mcu} has: {listed(list(known))}" if known else ""
                 reason = f"{listed([spelled(each) for each in missing])} must be known"
                 hint = f"add {listed([spelled(each) for each in missing])}{of}"
-                yield ("timing", key, name), Mistake("missing-key", reason=reason, hint=hint)
+                path = _path_of(target, name) if key == "memories" else ("timing", key, name)
+                yield path, Mistake("missing-key", reason=reason, hint=hint)
 
 
 def _misfits(mcu: targets.Mcu, target: TargetSpec) -> Iterator[tuple[KeyPath, Mistake]]:
     """Yield values that do not fit each other."""
-    own = target.timing or targets.TimingKeys()
+    own = timing_of(target) or targets.TimingKeys()
     if target.clock is not None and target.clock > mcu.clock:
         reason = f"{frequency_text(target.clock)} is above the highest clock of {mcu.name}, {frequency_text(mcu.clock)}"
         yield ("clock",), Mistake("clock-too-high", reason=reason, hint=f"use at most {frequency_text(mcu.clock)}")
     clock = min(target.clock or mcu.clock, mcu.clock)
     for name, keys in own.memories.items():
-        yield from _of_memory(mcu, name, keys)
+        yield from _of_memory(mcu, target, name, keys)
     for name, steps in mcu.wait_states.items():
         if clock > max(highest for highest, _ in steps):
             own_steps = name in own.memories and own.memories[name].wait_states
-            path = ("timing", "memories", name, "wait-states") if own_steps else ("timing", "clock")
+            path = (*_path_of(target, name, "wait_states"), "wait-states") if own_steps else ("timing", "clock")
             reason = f"the wait states of {name} at {frequency_text(clock)} are unknown"
             hint = f"write them: `timing: {{memories: {{{name}: {{waits: 3}}}}}}`, or lower the clock"
             yield path, Mistake("no-wait-states", reason=reason, hint=hint)
@@ -143,14 +150,26 @@ def _misfits(mcu: targets.Mcu, target: TargetSpec) -> Iterator[tuple[KeyPath, Mi
             yield ("regions", section), Mistake("region-without-timing", reason=reason, hint=hint)
 
 
-def _of_memory(mcu: targets.Mcu, name: str, keys: targets.MemoryKeys) -> Iterator[tuple[KeyPath, Mistake]]:
-    path = ("timing", "memories", name)
+def _path_of(target: TargetSpec, name: str, key: str = "") -> KeyPath:
+    """Return the way to a memory of ``target``: in ``memories`` if only that has it or its ``key``."""
+    timed = target.timing.memories.get(name) if target.timing else None
+    own = target.memories.get(name)
+    if own is not None and (timed is None or (key and getattr(timed, key) in (None, {}) and getattr(own, key))):
+        return "memories", name
+    return "timing", "memories", name
+
+
+def _of_memory(
+    mcu: targets.Mcu, target: TargetSpec, name: str, keys: targets.MemoryKeys
+) -> Iterator[tuple[KeyPath, Mistake]]:
+    path = _path_of(target, name)
     for key in ("fetch_cache", "read_cache"):
         cache = getattr(keys, key)
         if cache and cache not in mcu.caches:
             reason = f"there is no cache {in_quotes(cache)}"
             none = Mistake("unknown-cache", reason=reason, hint="describe it in caches")
-            yield (*path, spelled(key)), unknown("cache", cache, mcu.caches) if mcu.caches else none
+            place = (*_path_of(target, name, key), spelled(key))
+            yield place, unknown("cache", cache, mcu.caches) if mcu.caches else none
     clocks = [parse_frequency(text) or 0 for text in keys.wait_states]
     if keys.waits is not None and clocks:
         reason = "is not accepted together with wait-states, which have the wait states at each clock"

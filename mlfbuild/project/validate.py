@@ -19,7 +19,7 @@ from pydantic_core import ErrorDetails, core_schema
 
 from mlfbuild import __version__
 from mlfbuild.core import Mistake, in_quotes, listed, suggestion
-from mlfbuild.core.keys import MAPPING, TEXT, Keys, TextOr
+from mlfbuild.core.keys import MAPPING, OTHERS_MARK, TEXT, Keys, TextOr
 from mlfbuild.project.document import Document
 from mlfbuild.project.problems import KeyPath
 from mlfbuild.project.specification import FORMAT_VERSION, INCLUDE, Project, Workspace
@@ -91,7 +91,7 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def _add(document: Document, details: ErrorDetails, kind_of_file: type[Keys]) -> None:
-    path = tuple(segment for segment in details["loc"] if segment not in {TEXT, MAPPING})
+    path = tuple(segment for segment in details["loc"] if segment not in {TEXT, MAPPING, OTHERS_MARK})
     kind = details["type"]
     if path and path[-1] == _KEY_MARK:
         document.add(path[:-1], _mistake(details), at_key=True)

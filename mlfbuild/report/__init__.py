@@ -43,8 +43,10 @@ if TYPE_CHECKING:
     )
     from mlfbuild.report.sizes.image import read_image
     from mlfbuild.report.sizes.images import ImageSizes, any_image_sizes, image_sizes
+    from mlfbuild.report.sizes.memories import MemoryUse
     from mlfbuild.report.sizes.owners import ARENA, STATE, Owner
     from mlfbuild.report.text.comparison import comparison_text
+    from mlfbuild.report.text.memories import memories_text, memory_json
     from mlfbuild.report.text.operators import all_operators
     from mlfbuild.report.text.runs import all_runs, image_text, run_text
     from mlfbuild.report.text.sizes import kinds_of, sizes_text

@@ -65,7 +65,9 @@ if TYPE_CHECKING:
     from mlfbuild.targets.mcus import MCUS, ideal_mcu
     from mlfbuild.targets.packs import pack_device
     from mlfbuild.targets.part_files import PACK_MARK, PartFile, described_in, is_part_file, model_called, part_file
-    from mlfbuild.targets.part_keys import TIMED_CORES, CacheKeys, DeviceMemoryKeys, MemoryKeys, RegionKeys, TimingKeys
+    from mlfbuild.targets.part_keys import (
+        TIMED_CORES, Address, CacheKeys, DeviceMemoryKeys, MemoryKeys, RegionKeys, TimingKeys,
+    )
     from mlfbuild.targets.parts import KnownPart, all_parts, memory_of, model_of, part_called, parts_beginning
     from mlfbuild.targets.tables import RUNTIME, board_called, cpu_called, emulated_board, mcu_called
     from mlfbuild.targets.types import CLANG, GCC, Board, Cpu, GdbServer, MemoryRegion

@@ -80,7 +80,8 @@ _CacheSize = Annotated[Size, Rule(_positive), _at_most(16 << 20)]
 _Width = Annotated[Size, Rule(_power_of_two), _at_most(4096)]
 _Waits = Annotated[Count, _at_most(10_000)]
 """These limits are far beyond real parts. Without them, the plugin's sums of 64 bits could overflow."""
-_Origin = Annotated[int, Rule(_origin, {"minimum": 0, "maximum": _LAST_ADDRESS})]
+Address = Annotated[int, Rule(_origin, {"minimum": 0, "maximum": _LAST_ADDRESS})]
+"""An address of 32 bits."""
 _ClockName = Annotated[str, Rule(_clock, {"pattern": FREQUENCY_TEXT["pattern"]})]
 _Policy = one_of("policy", ("lru", "round-robin", "pseudo-random"))
 
@@ -158,7 +159,7 @@ class RegionKeys(Keys):
 
     TITLE = "memory region"
 
-    origin: _Origin
+    origin: Address
     """First address: 0x08000000"""
     size: Size
     """Bytes: 512 KiB"""
@@ -190,7 +191,7 @@ class SettingKeys(Keys):
 
     TITLE = "setting"
 
-    register: _Origin
+    register: Address
     """Address of the register: 0x40022000"""
     bit: Annotated[int, Rule(_bit, {"minimum": 0, "maximum": 31})] = 0
     """Number of the lowest bit. Default: 0."""

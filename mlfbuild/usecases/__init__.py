@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.calibrate import CalibratedTarget, calibrate_target
     from mlfbuild.usecases.check.before_building import Foreseen, foreseen, missing_tools
     from mlfbuild.usecases.check.requirements import (
-        assumed_places, check_dependencies, unchecked_budgets, unused_devices,
+        assumed_places, check_dependencies, ranked_memories, unchecked_budgets, unused_devices,
     )
     from mlfbuild.usecases.clashes import compare_linked
     from mlfbuild.usecases.compare import compare_archives, compare_runs, file_losses, is_float_with_quantized

@@ -176,7 +176,9 @@ def report_link(
     """
     limits = budgets.link_budgets(found, elf.stem, models, firmware)
     try:
-        image = report.any_image_sizes(elf, linker_map, names=found.modules, budgets=limits.budgets)
+        image = report.any_image_sizes(
+            elf, linker_map, names=found.modules, budgets=limits.budgets, memories=found.memories
+        )
     except InputFileError as error:
         # Without a budget, a link with another linker must not fail only because its map has another form. A budget
         # needs the map, so the error stays.
@@ -238,6 +240,7 @@ def _text(found: report.ImageSizes, *, verbose: bool, operators: bool) -> str:
     if job is None and not found.sizes.models:
         head += "\nno models: the map lists no library libmlf_<model>.a and no object <model>_lib0.o"
     parts = [head, report.sizes_text(found.sizes, _model_budgets(found), _budget(found), verbose=verbose)]
+    parts += [report.memories_text(found.memory_uses, found.budgets)] if found.memories else []
     limits = {name: budget.stack for name, budget in found.budgets.items() if budget.stack is not None}
     depths = stack.stack_lines(stack.stacks(found), limits, stack.measured_stacks(found), verbose=verbose)
     parts.append("\n".join(depths))
@@ -275,7 +278,7 @@ def _json(found: report.ImageSizes, checks: Checks) -> dict[str, Any]:
         "flash": image.flash,
         "ram": image.ram,
         "size": asdict(image.berkeley),
-        "budget": asdict(_budget(found)),
+        "budget": _budget(found).to_json(),
         **({"baseline": baseline} if (baseline := job and budgets.baseline_of(job)) else {}),
         "stack": stack.stack_json(depths.main),
         "models": [
@@ -283,6 +286,7 @@ def _json(found: report.ImageSizes, checks: Checks) -> dict[str, Any]:
             for owner in found.sizes.models
         ],
         "others": [_owner(owner) for owner in found.sizes.others],
+        **({"memories": [report.memory_json(use) for use in found.memory_uses]} if found.memories else {}),
         **link.link_faults_json(link.link_faults(found)),
     }
 
@@ -297,7 +301,7 @@ def _model(
     budget = _model_budgets(found).get(owner.name)
     # The size of the model alone is not known, so a number beside this budget would suggest that it was compared.
     if budget is not None and owner.name in found.sizes.mixed:
-        budget = replace(budget, flash=None, ram=None)
+        budget = replace(budget, flash=None, ram=None, memories={})
     measured = stack.measured_stacks(found).get(owner.name)
     compiled = {job.model: job for job in found.job.target.models} if found.job else {}
     facts = report.source_facts(compiled[owner.name]) if networks and owner.name in compiled else None
@@ -306,7 +310,7 @@ def _model(
     checked = checks.get((found.job.target.name, owner.name), {}) if found.job else {}
     return {
         **_owner(_with_origins(owner, networks)),
-        **({"budget": asdict(budget)} if budget else {}),
+        **({"budget": budget.to_json()} if budget else {}),
         **({"networks": listed} if found.job else {}),
         **checked,
         **({"stack": stack.stack_json(depth, measured)} if depth else {}),

@@ -54,6 +54,7 @@ OF_TARGETS: Mapping[str, Any] = {
     "timing": {"clock": "8 MHz", "memories": {"flash": {"waits": 3}}},
     "runner": {**GDB, "gdb": "localhost:4444"},
     "devices": {"dsp": {"cpu": "cortex-m7"}},
+    "memories": {"sram": {"size": "64 KiB", "waits": 1}},
 }
 MODELS: Mapping[str, dict[str, Any]] = {
     "TFLite": {"source": "net.tflite"},
@@ -69,7 +70,7 @@ OF_MODELS: Mapping[str, Any] = {
     "constants": {"k": 2}, "state": {"k": "y"}, "signature": "serve", "quantize": {"calibration": "net.npz"},
     "targets": ["other"], "vectors": "net.npz", "evaluate": {"data": "net.npz", "metric": "mse", "at-most": 1},
     "explore": {"optimize": ["Os"]}, "goal": "size", "placement": {"params": ".fast"}, "budget": {"flash": "3 KiB"},
-    "license": "MIT",
+    "license": "MIT", "memories": {"ram": "8 KiB"},
 }  # fmt: skip
 FIRMWARE: Mapping[str, dict[str, Any]] = {"sources": {"sources": ["main.c"]}, "a CMake project": {"cmake": "fw"}}
 OF_FIRMWARE: Mapping[str, Any] = {

@@ -33,7 +33,7 @@ BEYOND_A_SCHEMA = {
     "ambiguous_numbers", "ambiguous_truth", "board_of_another_cpu",
     "budget_of_instructions_without_board", "budget_of_this_machine", "compiler_for_another_source",
     "dangling_names_in_firmware", "dangling_targets", "duplicate_keys", "duplicate_section",
-    "merge_key", "model_named_as_parameters", "model_not_built_for_target", "not_finite_numbers",
+    "memory_scripts", "merge_key", "model_named_as_parameters", "model_not_built_for_target", "not_finite_numbers",
     "placement_of_a_graph", "runner_of_unknown_command", "section_kinds", "share_workspace_alone",
     "version_is_a_fraction",
 }  # fmt: skip

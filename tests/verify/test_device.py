@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from mlfbuild.core import ProcessFailedError, UnsupportedModelError, UsageError
-from mlfbuild.project import RunnerKeys
+from mlfbuild.project import RunnerKeys, TargetMemory
 from mlfbuild.targets import BOARDS, MCUS, DeviceMemoryKeys, RegionKeys, toolchain_file
 from mlfbuild.verify.device import Connection, connected, device_of
 from mlfbuild.verify.module import VerifyReport, verify_image, verify_module
@@ -157,6 +157,14 @@ def test_memories_of_a_device() -> None:
     assert (device.stack_size, device.ram.size) == (64 * KIB, 640 * KIB)
     device = device_of(target("cortex-m0plus", RunnerKeys(gdb=":1"), "rp2040"), PLACE)
     assert 'REGION_ALIAS("FLASH", RAM)\n' in device.linker_script()
+    memories = [
+        TargetMemory(name, KIB, at, f".{name}", name.upper())
+        for name, at in (("dtcm", 0x30000000), ("sram2", 0x20001000))
+    ]
+    placed = replace(target("cortex-m4", RunnerKeys(gdb=":1"), "stm32l4r5"), memories=tuple(memories))
+    script = device_of(placed, PLACE).linker_script()
+    assert "DTCM (rw) : ORIGIN = 0x30000000, LENGTH = 1024\n" in script and 'ALIAS("DTCM"' not in script
+    assert 'REGION_ALIAS("SRAM2", RAM)\n' in script
     with raises(UsageError, "device-memory-unknown", place=f"{PLACE}.memory"):
         device_of(target("cortex-m4", RunnerKeys(gdb=":1")), PLACE)
     with raises(UsageError, "device-memory-not-aligned"):

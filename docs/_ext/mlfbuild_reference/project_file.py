@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mlfbuild.core.keys.units import COUNT_SCHEMA, DURATION_SCHEMA, FREQUENCY_SCHEMA, PERCENT_SCHEMA, SIZE_SCHEMA
@@ -32,7 +32,7 @@ def project_file_page() -> str:
     schema = json_schema()
     titles = {name: table_of["title"] for name, table_of in schema["$defs"].items()}
     tables = [("The file", schema), *_tables(schema, schema, set())]
-    sections = [_section(title, of, titles) for title, of in tables]
+    sections = [_section(title, of, titles, tables) for title, of in tables]
     return page(
         "Keys of the project file",
         "the declarations in `mlfbuild/project`",
@@ -68,15 +68,30 @@ _ELSEWHERE = {
 """What a key is called whose values another page lists."""
 
 
-def _section(title: str, of: Mapping[str, Any], titles: Mapping[str, str]) -> str:
+_LEAST_COMMON = 3
+"""Keys of another table from which on they are not repeated."""
+
+
+def _section(
+    title: str, of: Mapping[str, Any], titles: Mapping[str, str], tables: Sequence[tuple[str, Mapping[str, Any]]]
+) -> str:
     required = of.get("required", ())
-    lines = []
-    for key, value in of["properties"].items():
+    own = of["properties"]
+    # A class that extends another one has all of its keys.
+    base = next((name for name, other in tables if _extends(own, other["properties"])), "")
+    common = dict(tables)[base]["properties"] if base else {}
+    lines = [f"- the keys of [{base}](#{base.strip('`')})"] if base else []
+    for key, value in ((key, value) for key, value in own.items() if key not in common):
         meaning = value.get("description", "")
         default = _DEFAULT.search(meaning)
         state = "; required" if key in required else f"; default {prose(default[1])}" if default else ""
         lines.append(f"- {code(key)} ({_kind(value, titles)}{state}): {prose(_DEFAULT.sub('', meaning))}")
     return "\n\n".join([f"## {title}", prose(of["description"]), "\n".join(lines)])
+
+
+def _extends(own: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    same = all(own.get(key) == value for key, value in other.items())
+    return same and _LEAST_COMMON <= len(other) < len(own)
 
 
 def _kind(value: Mapping[str, Any], titles: Mapping[str, str]) -> str:

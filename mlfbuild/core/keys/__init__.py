@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mlfbuild.core.keys.checks import (
         EXACT, MAPPING, NOT_EMPTY, TEXT, Convert, PathText, ProjectPath, Rule, TextOr, named, not_blank, one_of,
     )
-    from mlfbuild.core.keys.declaration import DERIVED, Keys, spelled
+    from mlfbuild.core.keys.declaration import DERIVED, OTHERS, OTHERS_MARK, Keys, spelled
     from mlfbuild.core.keys.plain import read_keys
     from mlfbuild.core.keys.units import (
         FREQUENCY_TEXT, Count, Duration, Frequency, Percent, Size, duration_text, frequency_text, parse_count,

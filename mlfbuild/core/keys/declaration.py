@@ -34,7 +34,9 @@ The rules:
    or the defaults of other keys. They are absent from all views, and ``fields`` does not return them.
 4. Rules between keys are keywords of JSON Schema in ``SCHEMA``, for editors. The reader of the section checks them in
    code, because JSON Schema has no words for messages.
-5. The text below a field is read from the source of the class. A class that is made at run time has no text.
+5. A field with ``OTHERS`` collects keys with free names: ``{flash: 96 KiB, dtcm: 64 KiB}``. A check between keys says
+   which names exist.
+6. The text below a field is read from the source of the class. A class that is made at run time has no text.
 
 For example, ``{"flash": "96 KiB"}`` gives ``Budget(flash=98304)``, ``{"flsh": 1}`` the mistake ``unknown key "flsh"
 (did you mean "flash"?)``, and the schema of ``flash`` has the description ``Bytes of flash: 96 KiB``.
@@ -59,6 +61,10 @@ if TYPE_CHECKING:
 
 DERIVED: Mapping[str, Any] = {"derived": True}
 """Metadata of a field that is not a key."""
+OTHERS: Mapping[str, Any] = {"others": True}
+"""Metadata of a field, a mapping of names to values, that gets the keys with names which the class does not declare."""
+OTHERS_MARK = "[others]"
+"""The key under which pydantic gets these, and their mark in the paths of its findings."""
 
 
 def spelled(name: str) -> str:
@@ -86,18 +92,42 @@ class Keys:
         They are in the order of declaration, base classes first, which is also that of the reference page.
         """
         fields = dataclasses.fields(cls)  # type: ignore[arg-type]  # every subclass is a dataclass
-        return {spelled(field.name): field for field in fields if field.metadata != DERIVED}
+        return {spelled(field.name): field for field in fields if field.metadata not in (DERIVED, OTHERS)}
+
+    @classmethod
+    def _others(cls) -> str:
+        """Return the name of the field with ``OTHERS``, empty without one."""
+        fields = dataclasses.fields(cls)  # type: ignore[arg-type]  # every subclass is a dataclass
+        return next((field.name for field in fields if field.metadata == OTHERS), "")
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         # pydantic would take fields with DERIVED for keys as well; they are removed from the arguments that it accepts,
         # and the reader sets them afterwards.
         schema = handler(source)
-        arguments: Any = handler.resolve_ref_schema(schema)
-        arguments = arguments["schema"]
-        names = {field.name for field in cls.fields().values()}
-        arguments["fields"] = [field for field in arguments["fields"] if field["name"] in names]
+        whole: Any = handler.resolve_ref_schema(schema)
+        arguments = whole["schema"]
+        names, others = {field.name for field in cls.fields().values()}, cls._others()
+        arguments["fields"] = [field for field in arguments["fields"] if field["name"] in {*names, others}]
+        if not others:
+            return schema
+        for field in arguments["fields"]:
+            if field["name"] == others:
+                field["validation_alias"] = field["serialization_alias"] = OTHERS_MARK
+        from pydantic_core import core_schema
+
+        # Inside the class, so that its JSON Schema stays one definition.
+        whole["schema"] = core_schema.no_info_before_validator_function(cls._with_others, arguments)
         return schema
+
+    @classmethod
+    def _with_others(cls, value: Any) -> Any:
+        """Return a mapping as written with the keys that the class does not declare in one under ``OTHERS_MARK``."""
+        if not isinstance(value, dict):
+            return value
+        known = cls.fields()
+        others = {key: each for key, each in value.items() if key not in known}
+        return {**{key: each for key, each in value.items() if key in known}, OTHERS_MARK: others}
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -105,6 +135,10 @@ class Keys:
         reference = handler(schema)
         found = handler.resolve_ref_schema(reference)
         summary = (inspect.getdoc(cls) or "").partition("\n\n")[0]
+        if OTHERS_MARK in found["properties"]:
+            free = found["properties"].pop(OTHERS_MARK)
+            ((pattern, kind),) = free["patternProperties"].items()
+            found.update(additionalProperties=kind, propertyNames={"pattern": pattern})
         found.update(title=cls.TITLE, description=summary, **cls.SCHEMA)
         for name, text in _texts_below_fields(cls).items():
             if spelled(name) in found["properties"]:

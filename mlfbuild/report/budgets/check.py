@@ -11,7 +11,15 @@ from mlfbuild.core.keys import size_text
 from mlfbuild.jobs import FirmwareJob
 from mlfbuild.project import Budget
 from mlfbuild.report.budgets.growth import accepted_sizes, growths
-from mlfbuild.report.budgets.limits import MEMORIES, BudgetRecord, image_record, since_last, subjects_of, taken_by
+from mlfbuild.report.budgets.limits import (
+    MEMORIES,
+    BudgetRecord,
+    image_record,
+    largest,
+    since_last,
+    subjects_of,
+    taken_by,
+)
 from mlfbuild.report.budgets.runs import exceeded_runs
 
 if TYPE_CHECKING:
@@ -32,20 +40,22 @@ def exceeded_sizes(job: FirmwareJob, read: Callable[[], ImageSizes]) -> list[Dia
     ``accepted_sizes`` and ``read``.
     """
     budgets = {**dict(job.model_budgets), "": job.budget}
-    limits = [limit for budget in budgets.values() for limit in (budget.flash, budget.ram)]
+    limits = [limit for budget in budgets.values() for limit in (budget.flash, budget.ram, *budget.memories.values())]
     if job.target.toolchain is None or not any(limit is not None for limit in [*limits, job.budget_file]):
         return []
     file, accepted = job.budget_file, accepted_sizes(job)
-    allowed = {name: asdict(budget) for name, budget in budgets.items()}
-    record = image_record(job, "sizes", allowed, accepted, str(file.growth) if file else None)
+    allowed = {name: budget.to_json() for name, budget in budgets.items()}
+    memories = [asdict(memory) for memory in job.target.memories]
+    record = image_record(job, "sizes", allowed, accepted, str(file.growth) if file else None, memories)
     if record.current:
         return []
-    sizes = read().sizes
-    found = list(size_excesses(sizes, budgets, record))
+    image = read()
+    sizes = image.sizes
+    found = [*size_excesses(sizes, budgets, record), *memory_excesses(image, budgets, record)]
     if file is not None:
         found += growths(sizes, accepted, file.growth, file.path)
     if not found:
-        record.write(taken_by(sizes))
+        record.write(taken_by(sizes, image.memory_uses))
     return found
 
 
@@ -72,6 +82,37 @@ def size_excesses(sizes: Sizes, budgets: Budgets, record: BudgetRecord) -> Itera
                     f"of {size_text(limit)}{since_last(size, record.before(subject.name, memory))}",
                     hint=f"reduce its largest parts ({subject.largest(memory)}; `mlfbuild report -v` lists all), or "
                     "raise the budget",
+                )
+
+
+def memory_excesses(found: ImageSizes, budgets: Budgets, record: BudgetRecord) -> Iterator[Diagnostic]:
+    """Yield each budget of a memory that is exceeded, with the difference from the build in ``record``, or is unknown.
+
+    A model in ``budgets`` that the image does not have is within its budget.
+    """
+    uses = {use.name: use for use in found.memory_uses}
+    for subject in subjects_of(found.sizes):
+        for memory, limit in budgets.get(subject.name, Budget()).memories.items():
+            use = uses[memory]
+            size = use.bytes_of(subject.name)
+            # As for flash and RAM: what is not known must not pass as kept.
+            if use.problem or subject.name in found.sizes.mixed:
+                mixed = "link-time optimisation mixed its code with other code"
+                yield Diagnostic(
+                    "memory-use-not-known",
+                    place=subject.title,
+                    reason=f"its use of {memory} cannot be compared with the budget of {size_text(limit)}: "
+                    f"{use.problem or mixed}",
+                    hint=f"correct origin or section of {memory} in memories of the target, or remove the budget",
+                )
+            elif size > limit:
+                parts = largest([*use.sections.items()] if not subject.name else [*use.models.items()])
+                yield Diagnostic(
+                    "memory-over-budget",
+                    place=subject.title,
+                    reason=f"takes {size_text(size)} of {memory}, {size_text(size - limit)} over its budget of "
+                    f"{size_text(limit)}{since_last(size, record.before(subject.name, memory))}",
+                    hint=f"place less there ({parts}), limit models with memories, or raise the budget",
                 )
 
 

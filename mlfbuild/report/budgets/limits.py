@@ -17,6 +17,7 @@ from mlfbuild.core import sha256, write_if_changed
 
 if TYPE_CHECKING:
     from mlfbuild.jobs import FirmwareJob
+    from mlfbuild.report.sizes.memories import MemoryUse
     from mlfbuild.report.sizes.owners import Owner, Sizes
 
 
@@ -120,9 +121,15 @@ def subjects_of(sizes: Sizes) -> list[BudgetSubject]:
     return [*models, BudgetSubject("", [*sizes.models, *sizes.others])]
 
 
-def taken_by(sizes: Sizes) -> Taken:
-    """Return the flash and RAM of each model and of the whole image."""
-    return {subject.name: {memory: subject.bytes_of(memory) for memory in MEMORIES} for subject in subjects_of(sizes)}
+def taken_by(sizes: Sizes, uses: Sequence[MemoryUse] = ()) -> Taken:
+    """Return the flash and RAM of each model and of the whole image, and what they take of the memories in ``uses``."""
+    return {
+        subject.name: {
+            **{use.name: use.bytes_of(subject.name) for use in uses if not use.problem},
+            **{memory: subject.bytes_of(memory) for memory in MEMORIES},
+        }
+        for subject in subjects_of(sizes)
+    }
 
 
 def largest(numbers: Sequence[tuple[str, int]]) -> str:

@@ -11,13 +11,13 @@ from mlfbuild.core import Diagnostic, listed, unknown
 from mlfbuild.jobs import TargetBudgets
 from mlfbuild.library import refused
 from mlfbuild.project import Budget
-from mlfbuild.report.budgets.check import size_excesses, stack_excesses
+from mlfbuild.report.budgets.check import memory_excesses, size_excesses, stack_excesses
 from mlfbuild.report.budgets.limits import BudgetRecord
 
 if TYPE_CHECKING:
     from mlfbuild.report.sizes.images import ImageSizes
 
-_OF_LINKS = ("flash", "ram", "stack")
+_OF_LINKS = ("flash", "ram", "stack", "memories")
 """The budgets that a link can exceed; all others need a run."""
 # mlfbuild keeps no record of links by other build systems, so messages state no difference from an earlier one.
 _NEVER_BUILT = BudgetRecord(Path())
@@ -70,6 +70,7 @@ def exceeded(found: ImageSizes, limits: LinkBudgets) -> list[Diagnostic]:
     Raises as ``analysed_stacks`` if there are budgets of stack.
     """
     problems = list(size_excesses(found.sizes, limits.budgets, _NEVER_BUILT))
+    problems += memory_excesses(found, limits.budgets, _NEVER_BUILT)
     stacks = {name: budget.stack for name, budget in limits.budgets.items() if budget.stack is not None}
     if stacks:
         from mlfbuild.report.stack.image import analysed_stacks  # disassembles the image

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mlfbuild.core import counted
+from mlfbuild.core.keys import rounded_size
 from mlfbuild.project import CYCLE_COUNTERS
 from mlfbuild.report.document.compare import Change, run_figure
 from mlfbuild.report.html import nodes, numbers, operators, owners
@@ -14,7 +15,7 @@ from mlfbuild.report.html.evaluated import EvaluatedView, evaluated_views
 from mlfbuild.report.html.graph import Block
 from mlfbuild.report.html.timeline import Timeline, timeline
 from mlfbuild.report.operators.cycles import CYCLE_KINDS, TimedPart, latency_text
-from mlfbuild.report.sizes.owners import FLASH_KINDS
+from mlfbuild.report.sizes.owners import ARENA, DATA, FLASH_KINDS
 
 _Json = Mapping[str, Any]
 # The overview has one word for an image, that of its worst model.
@@ -339,3 +340,8 @@ def memory_bars(taken: _Json, owned: Iterable[_Json], old: _Json | None) -> Iter
     for title, memory in (("Flash", "flash"), ("RAM", "ram")):
         change = Change(old[memory], taken[memory]) if old else None
         yield owners.bar(title, "bytes", owners.by_kind(listed, memory), budget.get(memory), change)
+    for use in (each for each in taken.get("memories", ()) if "used" in each):
+        arenas = sum(use["models"].values())
+        title = f"{use['name']} ({rounded_size(use['size'])})" if use["size"] else use["name"]
+        limit = budget.get("memories", {}).get(use["name"])
+        yield owners.bar(title, "bytes", {ARENA: arenas, DATA: use["used"] - arenas}, limit)

@@ -231,6 +231,12 @@ def budget_uses(image: _Json) -> Iterator[tuple[float, str, int, int]]:
                 part = taken / limit if limit else float(taken > 0) * 2
                 title = "RAM" if name == "ram" else name
                 yield part, title if owner is image else f"{title} of {owner['name']}", taken, limit
+        for use in (each for each in image.get("memories", ()) if "used" in each):
+            limit = owner.get("budget", {}).get("memories", {}).get(use["name"])
+            taken = use["used"] if owner is image else use["models"].get(owner["name"], 0)
+            if limit is not None:
+                part = taken / limit if limit else float(taken > 0) * 2
+                yield part, use["name"] if owner is image else f"{use['name']} of {owner['name']}", taken, limit
 
 
 def _changes(image: _Json, old: _Json | None) -> Iterator[tuple[str, Change]]:

@@ -36,6 +36,13 @@ class Section:
     """Whether start-up code copies its initial values from another address, in flash, such as ``.data``."""
     data: bytes = field(default=b"", repr=False, compare=False)
     """The bytes in the file; empty for sections without any."""
+    shift: int = field(default=0, compare=False)
+    """From the address at run time to that of the initial values; 0 unless ``copied``."""
+
+    @property
+    def load_address(self) -> int:
+        """The address of its initial values."""
+        return self.address + self.shift
 
     def content(self, address: int, size: int) -> str:
         """Return a hash of the bytes at ``address``; empty if the file has none.
@@ -142,10 +149,10 @@ def _sections(elf: ELFFile) -> Iterator[Section]:
             # A load address other than the run address means that start-up code copies the section: its bytes take
             # flash and RAM.
             shift = next((by for start, size, by in places if start <= section["sh_addr"] < start + size), 0)
-            yield _section(section, copied=shift != 0)
+            yield _section(section, shift)
 
 
-def _section(section: ElfSection, *, copied: bool) -> Section:
+def _section(section: ElfSection, shift: int) -> Section:
     flags = section["sh_flags"]
     zero = section["sh_type"] == "SHT_NOBITS"
     return Section(
@@ -155,8 +162,9 @@ def _section(section: ElfSection, *, copied: bool) -> Section:
         code=bool(flags & _EXECUTE),
         writable=bool(flags & _WRITE),
         zero=zero,
-        copied=copied and not zero,
+        copied=shift != 0 and not zero,
         data=b"" if zero else section.data(),
+        shift=0 if zero else shift,
     )
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlfbuild.core import InputFileError
 from mlfbuild.jobs import FirmwareJob, modules_of
-from mlfbuild.project import Budget
+from mlfbuild.project import Budget, TargetMemory
 from mlfbuild.report.sizes.image import Image, read_image
 from mlfbuild.report.sizes.linker_map import InputSection, LinkerMap, read_map
+from mlfbuild.report.sizes.memories import MemoryUse, memory_uses
 from mlfbuild.report.sizes.owners import Sizes, models_in, sizes_of
 
 if TYPE_CHECKING:
@@ -33,6 +35,13 @@ class ImageSizes:
     """A run of each module, if runs were requested."""
     budgets: Mapping[str, Budget] = field(default_factory=dict, kw_only=True)
     """By model; the empty name has the budget of the whole image."""
+    memories: tuple[TargetMemory, ...] = field(default=(), kw_only=True)
+    """The memories that the target names."""
+
+    @cached_property
+    def memory_uses(self) -> tuple[MemoryUse, ...]:
+        """What the image takes of ``memories``."""
+        return memory_uses(self.memories, self.image, self.linker_map, self.modules)
 
     @property
     def placed(self) -> Sequence[InputSection]:
@@ -55,7 +64,8 @@ def image_sizes(job: FirmwareJob) -> ImageSizes:
     # Models of the target that another firmware has are not listed here.
     models = tuple(owner for owner in found.models if owner.pieces or owner.name in job.models)
     budgets = {**dict(job.model_budgets), "": job.budget}
-    return ImageSizes(job, image, replace(found, models=models), linked, owners, budgets=budgets)
+    found = replace(found, models=models)
+    return ImageSizes(job, image, found, linked, owners, budgets=budgets, memories=job.target.memories)
 
 
 def any_image_sizes(
@@ -64,12 +74,13 @@ def any_image_sizes(
     *,
     names: Mapping[str, str] | None = None,
     budgets: Mapping[str, Budget] | None = None,
+    memories: tuple[TargetMemory, ...] = (),
 ) -> ImageSizes:
     """Return the sizes of the image ``elf`` of any build, whose models are those of ``models_in``.
 
     ``linker_map`` is ``<elf>.map`` by default. ``names`` has the name of the model of each module that is called
-    otherwise. Raises ``InputFileError`` if one of the two files is missing or damaged, or if the map is that of another
-    image.
+    otherwise; ``memories`` are those of its target. Raises ``InputFileError`` if one of the two files is missing or
+    damaged, or if the map is that of another image.
     """
     path = linker_map or elf.with_name(f"{elf.name}.map")
     image = read_image(elf)
@@ -77,7 +88,8 @@ def any_image_sizes(
         raise _missing_map(path, f"name the map with --map, or link with -Wl,-Map={path.name}")
     linked = read_map(path)
     modules = {module: (names or {}).get(module, module) for module in models_in(image, linked)}
-    return ImageSizes(None, image, sizes_of(image, linked, modules), linked, modules, budgets=budgets or {})
+    found = sizes_of(image, linked, modules)
+    return ImageSizes(None, image, found, linked, modules, budgets=budgets or {}, memories=memories)
 
 
 def _missing_map(path: Path, hint: str) -> InputFileError:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from mlfbuild.core import change_text, markdown_code, markdown_table
 from mlfbuild.core.keys import rounded_size
@@ -34,6 +35,9 @@ def _image(image: Report) -> Iterator[str]:
     ]
     rows += [_row(markdown_code(owner.name), owner, Budget(), None) for owner in sizes.others]
     yield markdown_table(_HEADER, [*rows, _row("**the image**", total, whole, depths["total"])], align="lrrrrrr")
+    memories = [_memory(use, whole) for use in image.get("memories", ())]
+    if memories:
+        yield "\n" + markdown_table(("memory", "bytes", "of", "of budget"), memories, align="lrrr")
     found = link_faults_in(image)
     lines = [f"- {markdown_code(str(fault))}" for fault in found.faults]
     lines += [f"- not checked: {markdown_code(note)}" for note in found.notes]
@@ -45,6 +49,12 @@ def _row(name: str, owner: Owner, budget: Budget, stack: int | None) -> tuple[st
     figures = ((owner.flash, budget.flash), (owner.ram, budget.ram), (stack, budget.stack))
     cells = (("-" if size is None else f"{size:,}", _share(size, limit)) for size, limit in figures)
     return name, *(cell for pair in cells for cell in pair)
+
+
+def _memory(use: Mapping[str, Any], whole: Budget) -> tuple[str, ...]:
+    used = use.get("used")
+    size = "-" if used is None else f"{used:,}"
+    return markdown_code(use["name"]), size, rounded_size(use["size"]), _share(used, whole.memories.get(use["name"]))
 
 
 def _share(size: int | None, limit: int | None) -> str:

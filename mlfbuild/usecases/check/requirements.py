@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from mlfbuild.core import Diagnostic, Mistake, MlfError, ProjectFileError, listed, suggestion
 from mlfbuild.jobs import toolchain_of
 from mlfbuild.library import Module, Requirement, device_code
 from mlfbuild.library.keys import CODE, MEMORY_CLASSES
-from mlfbuild.project import KeyPath, ModelSpec, Project, Provider, TargetSpec, mcu_of, run_budgets
+from mlfbuild.project import KeyPath, ModelSpec, Project, Provider, TargetSpec, mcu_of, ranked_by_order, run_budgets
 from mlfbuild.requirements import file_lists, folder_library, model_requirements, requirement_problems
 
 
@@ -129,6 +129,20 @@ def assumed_places(project: Project) -> list[str]:
     return [str(problem) for problem in project.problems(found)]
 
 
+def ranked_memories(project: Project, targets: Collection[str]) -> list[str]:
+    """Return a line for each of ``targets`` whose memories only have an order, because nothing says their speeds."""
+    return [str(problem) for problem in project.problems(_ranked(project, targets))]
+
+
+def _ranked(project: Project, targets: Collection[str]) -> Iterator[tuple[KeyPath, Mistake]]:
+    for target in (project.targets[name] for name in targets):
+        models = list(ranked_by_order(project.models_on(target.name), target))
+        if models:
+            reason = "the speeds of the memories are not known, so the first one counts as the fastest"
+            path = ("targets", target.name, "memories") if target.memories else ("models", models[0], "memories")
+            yield path, Mistake("memories-ranked", reason=reason, hint="add waits to them, or mcu to the target")
+
+
 def _without_region(project: Project, target: TargetSpec) -> Mapping[str, str]:
     """Return the memories of the target's microcontroller that sections without a region count as, by section."""
     mcu = mcu_of(target)
@@ -157,6 +171,7 @@ def _unchecked_of_models(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
         place = ("models", model.name, "budget")
         crossed = _crossed(project, model.targets)
         kinds = [kind for kind in ("flash", "ram", "stack") if getattr(model.budget, kind) is not None]
+        kinds += model.budget.memories
         linked = any(model.name in each.models and crossed & {*each.targets} for each in project.firmware.values())
         if kinds and not linked:
             reason = f"no firmware of the project links the model, so `mlfbuild build` does not check {listed(kinds)}"
