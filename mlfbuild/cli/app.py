@@ -79,6 +79,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "report": "Build, then report the flash and RAM that each model uses.",
         "fleet": "Collect the reports of many images and commits in one table.",
         "sbom": "Write a software bill of materials.",
+        "provenance": "Write where the image ELF is from.",
         "bundle": "Pack the data with which another machine verifies an image.",
         "sign": "Sign files with a key of ssh-keygen.",
         "verify-signature": "Check who signed files.",
