@@ -34,13 +34,14 @@ class ArchiveCompiler:
         """Return the library in ``request.source``, in the current version.
 
         Modules keep their names, unless the option ``module-name`` is set.
-        Raises ``InputFileError`` if the file is not a valid archive, ``UsageError`` if the request has an option, an
-        executor or a placement that the archive does not have, or a CPU that cannot run its code.
+        Raises as ``check_signed`` if the request has ``trust``, ``InputFileError`` if the file is not a valid archive,
+        ``UsageError`` if the request has an option, an executor or a placement that the archive does not have, or a CPU
+        that cannot run its code.
         """
         from mlfbuild.archive import open_archive  # builds without an archive to read start faster
 
         refuse_options(self, request)
-        library = open_archive(request.source)
+        library = open_archive(request.source, request.trust)
         if _NAME in request.options:
             library = _renamed(library, request)
         # After the renaming, so that messages and the files that conversion creates have the names of this project.

@@ -145,8 +145,12 @@ class CompileJob:
         return {} if self.locked is None else {"locked": self.locked}
 
     def sharing_key(self) -> tuple[str, str]:
-        """Return a key that is equal for jobs with equal archives: settings and path of the model file."""
-        return self.settings(), str(self.request.source.absolute())
+        """Return a key that is equal for jobs with equal archives: settings and path of the model file.
+
+        Jobs of two projects that trust other people are not equal: one may refuse what the other one builds.
+        """
+        source, trust = self.request.source.absolute(), self.request.trust
+        return self.settings(), str(source) if trust is None else f"{source}\0{trust.signers.absolute()}"
 
 
 @dataclass(frozen=True)

@@ -198,6 +198,7 @@ def _compile_job(model: ModelSpec, target: TargetSpec, tree: Path, step: Quantiz
         program=model.program,
         extensions=model.extensions,
         memories=arena_memories(model, target),
+        trust=model.trust,
     )
     return CompileJob(
         target=target.name,
