@@ -20,6 +20,7 @@ from mlfbuild.core import (
     read_bytes,
     write_atomic,
 )
+from mlfbuild.ethos_u import vela_version
 from mlfbuild.jobs import tree as trees
 from mlfbuild.jobs.actions import (
     COMPILED,
@@ -63,6 +64,8 @@ def compile_action(job: CompileJob) -> Action:
     inputs = {f"model {source.name}": identity, **dict(flat(job.named_settings()))}
     if job.request.program is not None:
         inputs |= {"version": program_version(job), **input_digests(job.request.program)}
+    if job.request.npu is not None:
+        inputs["vela"] = vela_version(job.request.npu.python)
     bundled = bundle_key(job) if job.bundles else ""
     if bundled:
         inputs["bundled libraries"] = bundled

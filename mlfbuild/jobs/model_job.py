@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlfbuild.archive import EPOCH
 from mlfbuild.cache import CacheSettings
+from mlfbuild.core import read_bytes, sha256
 from mlfbuild.jobs.budgets import TargetBudgets
 from mlfbuild.jobs.devices import TargetDevices
 from mlfbuild.jobs.progress import Task
@@ -18,6 +19,7 @@ from mlfbuild.jobs.quantize_step import QuantizeStep
 from mlfbuild.jobs.tree.library_folders import DEPENDENCIES_FOLDER
 from mlfbuild.jobs.tree.placement import LINKER_SCRIPT, PLACEMENT_FOLDER, PlacedSection
 from mlfbuild.library import CompileRequest
+from mlfbuild.library.keys import Npu
 from mlfbuild.project import DEFAULT_LEVEL, Budget, BudgetFile, JobsKeys, Provider, run_budgets
 from mlfbuild.targets import Board, Cpu, Mcu, described_in, emulated_board, shared_toolchain_files
 
@@ -62,9 +64,9 @@ class CompileJob:
     def made_first(self) -> bool:
         """Whether a build must make its archive before it can be configured, because its compiler is a program.
 
-        The archive's files, and the libraries that they require, are not known before.
+        Vela is one, too, which compiles for an NPU. The archive's files, and the libraries that they require, are not known before.
         """
-        return self.request.program is not None
+        return self.request.program is not None or self.request.npu is not None
 
     @property
     def title(self) -> str:
@@ -112,6 +114,8 @@ class CompileJob:
             settings["interface"] = request.interface.given()
         if request.extensions:
             settings["extensions"] = dict(sorted(request.extensions.items()))
+        if request.npu is not None:
+            settings["npu"] = npu_settings(request.npu)
         if request.program is not None:  # its path has no effect on the archive
             settings["command"] = request.program.command
         if os.environ.get(EPOCH):  # the date of the archive's files
@@ -141,6 +145,13 @@ class CompileJob:
     def sharing_key(self) -> tuple[str, str]:
         """Return a key that is equal for jobs with equal archives: settings and path of the model file."""
         return self.settings(), str(self.request.source.absolute())
+
+
+def npu_settings(npu: Npu) -> dict[str, Any]:
+    """Return what determines how a model is compiled for ``npu``, except the version of Vela, without paths."""
+    config = None if npu.config is None else sha256(read_bytes(npu.config, "configuration of Vela"))
+    kept = {key: value for key, value in asdict(npu).items() if key not in {"config", "python"} and value}
+    return {**kept, **({} if config is None else {"config": config})}
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from mlfbuild.jobs.model_job import CompileJob, FirmwareJob, ProfileJob, TargetJ
 from mlfbuild.jobs.quantize_step import QUANTIZED_FOLDER, QuantizeStep
 from mlfbuild.jobs.tree.placement import PlacedSection
 from mlfbuild.library import CompileRequest, CompilerProgram, OptionValue
-from mlfbuild.library.keys import MEMORY_CLASSES, Placement
+from mlfbuild.library.keys import MEMORY_CLASSES, Npu, Placement
 from mlfbuild.native import Choices
 from mlfbuild.project import (
     SOURCES,
@@ -170,6 +170,7 @@ def _compile_job(model: ModelSpec, target: TargetSpec, tree: Path, step: Quantiz
         interface=model.interface,
         program=model.program,
         extensions=model.extensions,
+        npu=_npu(model, target),
     )
     return CompileJob(
         target=target.name,
@@ -180,6 +181,17 @@ def _compile_job(model: ModelSpec, target: TargetSpec, tree: Path, step: Quantiz
         ram_limit=_ram_limit(model, target),
         optimize=model.optimize,
         quantize=step,
+    )
+
+
+def _npu(model: ModelSpec, target: TargetSpec) -> Npu | None:
+    """Return the NPU that ``model`` is compiled for; code of other compilers does not use it."""
+    if target.npu is None or model.compiler != "native":
+        return None
+    python = target.npu.python
+    # A name is looked up in PATH; a path begins at the project file.
+    return target.npu if python is None or "/" not in python else replace(
+        target.npu, python=str(model.folder.absolute() / python)
     )
 
 

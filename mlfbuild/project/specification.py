@@ -38,6 +38,7 @@ from mlfbuild.library.keys import (
     ConstantInput,
     Dimension,
     InterfaceNames,
+    Npu,
     Placement,
     PlacementKeys,
     SignatureName,
@@ -119,6 +120,8 @@ class TargetSpec(Keys):
     """Device that `verify`, `profile`, `flash` and `run-firmware` use. Default: the debugger on a `board` you own."""
     devices: Mapping[Annotated[str, rules.DEVICE_NAME], DeviceKeys] = field(default_factory=dict)
     """Other devices whose code archives contain, by the name of the folder in codegen/."""
+    npu: Npu | None = None
+    """The Arm Ethos-U beside the core, for which `.tflite` models are compiled with Arm's Vela."""
 
 
 @dataclass(frozen=True)
