@@ -69,6 +69,11 @@ class CompileJob:
         return self.request.program is not None or self.request.npu is not None
 
     @property
+    def may_require(self) -> bool:
+        """Whether its archive may require a library: the native compiler's code for a core alone never does."""
+        return self.compiler != "native" or self.request.npu is not None
+
+    @property
     def title(self) -> str:
         """The name of this job in messages."""
         return f"{self.model} for {self.target}"
@@ -182,6 +187,8 @@ class TargetJob:
     """The microcontroller, at the target's clock, whose cycles are modelled. It decides no byte that is built."""
     runner: RunnerKeys | None = None
     """The device that firmware runs on instead of the board. It decides no byte that is built for firmware."""
+    npu: Npu | None = None
+    """The NPU beside its core, which QEMU does not emulate."""
     part: str | None = None
     """The name of its microcontroller, whether its cycles are modelled or not."""
 
@@ -193,7 +200,12 @@ class TargetJob:
 
     @property
     def run_board(self) -> Board | None:
-        """The emulated board that counts runs: the target's, or one with the CPU of its microcontroller or device."""
+        """The emulated board that counts runs: the target's, or one with the CPU of its microcontroller or device.
+
+        ``None`` if there is no such board, and for a target with an NPU.
+        """
+        if self.npu is not None:
+            return None
         return self.board or (emulated_board(self.cpu) if self.mcu or self.runner or self.part else None)
 
     @property
@@ -233,7 +245,8 @@ class TargetJob:
 
 def run_budgets_on(target: TargetJob) -> tuple[str, ...]:
     """Return the keys of the budgets that runs on ``target`` can check."""
-    return run_budgets(board=target.board is not None, mcu=target.mcu is not None)
+    emulated = target.npu is None
+    return run_budgets(board=emulated and target.board is not None, mcu=emulated and target.mcu is not None)
 
 
 def run_limits(budgets: Mapping[str, Budget], target: TargetJob) -> dict[str, dict[str, int]]:

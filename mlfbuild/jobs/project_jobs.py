@@ -108,7 +108,7 @@ def _target_job(project: Project, target: TargetSpec, models: Sequence[str], bui
     jobs = [
         replace(
             _compile_job(spec, target, tree, _quantize_step(project, spec, build)),
-            bundles=tuple(_bundles(project, spec)),
+            bundles=tuple(_bundles(project, spec, target)),
             devices=devices,
             jobs=project.jobs,
             cache=project.cache.settings(),
@@ -129,6 +129,7 @@ def _target_job(project: Project, target: TargetSpec, models: Sequence[str], bui
         budgets=None if toolchain is None else budgets_of(project, target.name),
         mcu=mcu_of(target),
         runner=target.runner,
+        npu=target.npu,
         part=target.mcu,
     )
 
@@ -170,7 +171,8 @@ def _compile_job(model: ModelSpec, target: TargetSpec, tree: Path, step: Quantiz
         interface=model.interface,
         program=model.program,
         extensions=model.extensions,
-        npu=_npu(model, target),
+        # Code of other compilers does not use it.
+        npu=npu_of(target, model.folder) if model.compiler == "native" else None,
     )
     return CompileJob(
         target=target.name,
@@ -184,20 +186,17 @@ def _compile_job(model: ModelSpec, target: TargetSpec, tree: Path, step: Quantiz
     )
 
 
-def _npu(model: ModelSpec, target: TargetSpec) -> Npu | None:
-    """Return the NPU that ``model`` is compiled for; code of other compilers does not use it."""
-    if target.npu is None or model.compiler != "native":
-        return None
-    python = target.npu.python
-    # A name is looked up in PATH; a path begins at the project file.
-    return target.npu if python is None or "/" not in python else replace(
-        target.npu, python=str(model.folder.absolute() / python)
-    )
+def npu_of(target: TargetSpec, root: Path) -> Npu | None:
+    """Return the NPU of ``target`` of a project in ``root``, whose Python is a name in PATH or an absolute path."""
+    npu = target.npu
+    if npu is None or npu.python is None or "/" not in npu.python:
+        return npu
+    return replace(npu, python=str(root.absolute() / npu.python))
 
 
-def _bundles(project: Project, model: ModelSpec) -> Iterator[Provider]:
-    """Yield the libraries that the archive of ``model`` may bundle; code of the native compiler needs none."""
-    if model.compiler != "native":
+def _bundles(project: Project, model: ModelSpec, target: TargetSpec) -> Iterator[Provider]:
+    """Yield the libraries that the archive of ``model`` may bundle; native code for a core alone needs none."""
+    if model.compiler != "native" or target.npu is not None:
         yield from (provider for provider in project.dependencies.values() if provider.bundle)
 
 
