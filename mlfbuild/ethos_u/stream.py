@@ -21,7 +21,7 @@ What it does not check: numbers, block sizes and the use of internal memory apar
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
 
@@ -75,7 +75,9 @@ def _stream(payload: bytes, accelerator: str, place: str) -> tuple[Sequence[int]
     if words[0] != _COP1:
         _refuse(place, "does not begin with COP1")
     at, configured = 1, False
-    while at < len(words):
+    while True:
+        if at >= len(words):
+            _refuse(place, "has no command stream")
         action, extra = words[at] & 0xFF, words[at] >> 8
         if action == _FILLER and not extra:
             at += 1
@@ -91,7 +93,6 @@ def _stream(payload: bytes, accelerator: str, place: str) -> tuple[Sequence[int]
             return words[at + 1 :], at + 1
         else:
             _refuse(place, f"word {at}: 0x{words[at]:08x} is no action that is expected there")
-    _refuse(place, "has no command stream")
 
 
 def _check_config(word: int, accelerator: str, place: str) -> None:
@@ -127,8 +128,10 @@ class _Run:
     def run(self, words: Sequence[int]) -> StreamFacts:
         """Run ``words`` up to the STOP, which must be the last one."""
         at = 0
-        while at < len(words):
+        while True:
             self._at = self._first + at
+            if at >= len(words):
+                self._refuse("the last command is not STOP")
             command, parameter = words[at] & 0xFFFF, words[at] >> 16
             code = command & r.CODE
             if command & r.RESERVED:
@@ -145,7 +148,6 @@ class _Run:
                     self._refuse("STOP is not the last command")
                 return self._facts
             self._short(code, parameter)
-        self._refuse("the last command is not STOP")
 
     def _short(self, code: int, parameter: int) -> None:
         if code in r.SHORT:
@@ -276,12 +278,3 @@ class _Run:
 
     def _refuse(self, reason: str) -> NoReturn:
         _refuse(self._place, f"word {self._at}: {reason}")
-
-
-def used_regions(facts: Sequence[StreamFacts]) -> Mapping[int, int]:
-    """Return the end of the bytes that ``facts`` use of each region."""
-    found: dict[int, int] = {}
-    for each in facts:
-        for region, end in each.used.items():
-            found[region] = max(found.get(region, 0), end)
-    return found

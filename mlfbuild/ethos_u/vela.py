@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -91,11 +91,12 @@ def vela_version(python: str | None) -> str:
         ) from None
 
 
-def compile_with_vela(data: bytes, npu: Npu, place: Path) -> VelaResult:
+def compile_with_vela(data: bytes, npu: Npu, place: Path, tensors: Collection[str] = ()) -> VelaResult:
     """Compile the TFLite file ``data``, which messages call ``place``, for ``npu``.
 
-    The same file, keys and version of Vela give the same result. Raises ``ToolNotFoundError`` without Vela,
-    ``ProcessFailedError`` with its output if it fails, and ``InputFileError`` if it does not write what is expected.
+    ``tensors`` are the names in the file, to which estimates are assigned. The same file, keys and version of Vela give
+    the same result. Raises ``ToolNotFoundError`` without Vela, ``ProcessFailedError`` with its output if it fails, and
+    ``InputFileError`` if it does not write what is expected.
     """
     version = vela_version(npu.python)
     with tempfile.TemporaryDirectory(prefix="mlfbuild-vela-") as name:
@@ -112,7 +113,7 @@ def compile_with_vela(data: bytes, npu: Npu, place: Path) -> VelaResult:
         if not made.is_file():
             reason = f"Vela {version} did not compile it for {npu.accelerator}"
             raise ProcessFailedError("vela-failed", printed, place=place, reason=reason, hint=LOOK)
-        estimate = _estimate(folder / "out", place)
+        estimate = _estimate(folder / "out", place, tensors)
         return VelaResult(made.read_bytes(), version, system_config_of(npu), estimate, dict(_reasons(printed)))
 
 
@@ -138,7 +139,7 @@ def _reasons(printed: str) -> Iterator[tuple[str, str]]:
         yield found["output"], "; ".join(filter(None, parts))
 
 
-def _estimate(folder: Path, place: Path) -> NpuEstimate:
+def _estimate(folder: Path, place: Path, tensors: Collection[str]) -> NpuEstimate:
     """Return the estimate in the tables that Vela wrote to ``folder``."""
     try:
         (summary,) = folder.glob(f"{_NAME}_summary_*.csv")
@@ -150,7 +151,7 @@ def _estimate(folder: Path, place: Path) -> NpuEstimate:
             sram=_number(row["sram_memory_used"], _KIB),
             dram=_number(row["dram_memory_used"], _KIB),
             flash=_number(row["on_chip_flash_memory_used"], _KIB) + _number(row["off_chip_flash_memory_used"], _KIB),
-            layers=tuple(_layers(folder / f"{_NAME}_per-layer.csv")),
+            layers=tuple(_layers(folder / f"{_NAME}_per-layer.csv", tensors)),
         )
     except (ValueError, KeyError, OSError) as error:
         raise InputFileError(
@@ -170,16 +171,23 @@ def _number(text: str, scale: int = 1) -> int:
     return round(float(text or 0) * scale)
 
 
-def _layers(path: Path) -> Iterator[NpuLayer]:
-    """Yield the operators of the network with the sums of the NPU's operations that each became."""
-    sums: dict[tuple[str, str], list[int]] = {}
+def _layers(path: Path, tensors: Collection[str]) -> Iterator[NpuLayer]:
+    """Yield the operators of the network with the sums of the NPU's operations that each became.
+
+    An operator such as SOFTMAX becomes many operations, of which only the last has the name of a tensor of the file.
+    """
+    cycles = macs = 0
+    made: dict[tuple[str, str], NpuLayer] = {}
     for row in _rows(path):
-        # Vela's operations for SOFTMAX have the names of its output with an ending; the kind is that of the file.
         if row["Target"] != "NPU":
             continue
         key = row["Original Operator"], row["Name"]
-        counts = sums.setdefault(key, [0, 0])
-        counts[0] += _number(row["Op Cycles"])
-        counts[1] += _number(row["MAC Count"])
-    for (kind, name), (cycles, macs) in sums.items():
-        yield NpuLayer(name, kind, cycles, macs)
+        cycles += _number(row["Op Cycles"])
+        macs += _number(row["MAC Count"])
+        if key in made or key[1] in tensors or not tensors:
+            old = made.get(key, NpuLayer(key[1], key[0], 0, 0))
+            made[key] = NpuLayer(old.name, old.operator, old.cycles + cycles, old.macs + macs)
+            cycles = macs = 0
+    yield from made.values()
+    if cycles or macs:
+        yield NpuLayer("", "other", cycles, macs)

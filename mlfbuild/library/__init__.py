@@ -90,9 +90,9 @@ if TYPE_CHECKING:
     )
     from mlfbuild.library.requirement_names import NAME, short_name
     from mlfbuild.library.value import (
-        CPU_DEVICE, FULL_MODEL, OPERATOR, ArchiveFile, CodegenFile, DeviceContext, ExternalDependency, Fact, Library,
-        MainMemory, Module, ModuleTarget, OperatorBuffer, OperatorFunction, Pool, StorageEntry, TensorInfo,
-        TracedTensor, UnknownField,
+        CPU_DEVICE, EXTENSION_DEVICE, FULL_MODEL, OPERATOR, ArchiveFile, CodegenFile, DeviceContext, ExternalDependency,
+        Fact, Library, MainMemory, Module, ModuleTarget, OperatorBuffer, OperatorFunction, Pool, StorageEntry,
+        TensorInfo, TracedTensor, UnknownField,
     )
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -32,6 +32,9 @@ CPU_DEVICE = 1
 """DLPack's kDLCPU, the ``device`` of all entries that TVM writes for microcontrollers."""
 
 
+EXTENSION_DEVICE = 12
+"""DLPack's kDLExtDev: an accelerator."""
+
 _FAR = float(1 << 40)
 """Beyond the range of every quantised dtype, and exact in float32."""
 

@@ -20,13 +20,15 @@ from mlfbuild.library import (
     CompileRequest,
     DeviceContext,
     ExternalDependency,
+    EXTENSION_DEVICE,
     Library,
+    MainMemory,
     Module,
     NpuFacts,
 )
 from mlfbuild.library.keys import NPU_DEVICE, Npu
 from mlfbuild.native.build import budget_of, compile_graph, graph_of, read_files
-from mlfbuild.native.frontends import NetworkFiles, check_tflite
+from mlfbuild.native.frontends import NetworkFiles, tensor_names
 from mlfbuild.native.graph import Graph, Node
 from mlfbuild.native.graph.ops import EthosU
 
@@ -49,10 +51,10 @@ def compile_for_npu(request: CompileRequest, npu: Npu) -> Library:
         return compile_graph(graph, request, files.identity, budget_of(request, files.size))
     # Vela reports damage by a traceback.
     try:
-        check_tflite(files.data, str(request.source))
+        names = tensor_names(files.data, str(request.source))
     except InputFileError as error:
         raise better_error(error, request.source) from None
-    result = compile_with_vela(files.data, npu, request.source)
+    result = compile_with_vela(files.data, npu, request.source, names)
     compiled = NetworkFiles(files.path, result.model)
     graph = graph_of(compiled, request, npu.accelerator)
     kept = tuple(_kept(graph, npu, result))
@@ -60,7 +62,9 @@ def compile_for_npu(request: CompileRequest, npu: Npu) -> Library:
     # The file of Vela has compressed weights: the limit is that of the user's file, which is larger.
     library = compile_graph(graph, request, files.identity, budget_of(request, files.size + compiled.size))
     calls = _calls(graph)
-    return Library(tuple(_with_npu(module, calls, npu, result, kept) for module in library.modules)) if calls else library
+    return (
+        Library(tuple(_with_npu(module, calls, npu, result, kept) for module in library.modules)) if calls else library
+    )
 
 
 def _calls(graph: Graph) -> list[EthosU]:
@@ -107,15 +111,14 @@ def _with_npu(module: Module, calls: Sequence[EthosU], npu: Npu, result: VelaRes
         on_core=kept,
         estimate=result.estimate,
     )
-    main = tuple(
-        replace(entry, constants_size=entry.constants_size + facts.stream + facts.weights) for entry in module.main
-    )
+    # The working memory is in the workspace, which the core passes.
+    own = MainMemory(facts.fast, facts.stream + facts.weights, 0, EXTENSION_DEVICE)
     config = json.dumps({"memory-mode": npu.memory_mode, "system-config": result.system_config}, sort_keys=True)
     context = DeviceContext(NPU_DEVICE, 0, facts.compiler, config, npu.accelerator)
     driver = ExternalDependency(ETHOS_U.name, ETHOS_U.url, "git", DRIVER_VERSION)
     return replace(
         module,
-        main=main,
+        main=(*module.main, own),
         npu=facts,
         contexts=(context,),
         device_files=tuple(files),

@@ -73,8 +73,12 @@ def _table(model: str, graph: Graph, calls: list[Node]) -> Iterator[str]:
         assert isinstance(operator, EthosU)
         stream, weights = (npu_symbol(model, name) for name in (operator.stream_file, operator.weights_file))
         yield from (f"extern const uint8_t {symbol}[];" for symbol in dict.fromkeys((stream, weights)))
-        inputs = [(graph.tensor(str(each)).size, to) for each, to in zip(call.inputs, operator.input_offsets, strict=True)]
-        outputs = [(graph.tensor(each).size, to) for each, to in zip(call.outputs, operator.output_offsets, strict=True)]
+        inputs = [
+            (graph.tensor(str(each)).size, to) for each, to in zip(call.inputs, operator.input_offsets, strict=True)
+        ]
+        outputs = [
+            (graph.tensor(each).size, to) for each, to in zip(call.outputs, operator.output_offsets, strict=True)
+        ]
         yield from _compute(at, inputs, outputs)
         sizes = (len(operator.weights), operator.scratch, operator.fast or operator.scratch)
         numbers = ", ".join(map(str, sizes))

@@ -102,7 +102,7 @@ def print_npu_memory(program: LinkedModel, npu: Npu | None) -> str:
             "#if defined(__GNUC__) && defined(__ELF__)",
             f'__attribute__((section("{section}")))',
             "#endif",
-            f"MLF_ALIGNED({ALIGNMENT}) static uint8_t {program.prefix}_npu_memory[{program.npu_memory}];",
+            f"MLF_ALIGNED({ALIGNMENT}) static uint8_t {program.prefix}_npu_workspace[{program.npu_memory}];",
         ]
     )
 

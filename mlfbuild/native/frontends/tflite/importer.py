@@ -113,13 +113,14 @@ def parse_tflite(
     return graph.with_notes([*graph.notes, *notes], litert=bool(importer.only_litert))
 
 
-def check_tflite(data: bytes, where: str) -> None:
-    """Raise ``InputFileError`` if ``data``, the file ``where``, is not a TFLite model that can be read.
+def tensor_names(data: bytes, where: str) -> frozenset[str]:
+    """Return the names of all tensors in ``data``, the file ``where``.
 
-    For programs that get the file unread, and would fail at an unexpected place.
+    Raises ``InputFileError`` if it is not a TFLite model that can be read: programs that get the file unread would fail
+    at an unexpected place.
     """
     with naming_file(where, "tflite-malformed"):
-        Reader(data).read()
+        return frozenset(tensor.name for subgraph in Reader(data).read() for tensor in subgraph.tensors)
 
 
 def port_names_in(data: bytes, signature: str | None, name: str) -> tuple[list[str], list[str]]:

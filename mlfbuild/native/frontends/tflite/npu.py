@@ -77,7 +77,9 @@ class _Calls:
 
     def _place_of(self, operator: RawOperator, at: int) -> int:
         if len(operator.inputs) < _FIRST:
-            raise GraphError(f"operator {operator.index}", f"has {len(operator.inputs)} inputs, and {_FIRST} are Vela's")
+            raise GraphError(
+                f"operator {operator.index}", f"has {len(operator.inputs)} inputs, and {_FIRST} are Vela's"
+            )
         return operator.inputs[at]
 
     def converted(self, operator: RawOperator) -> RawOperator:

@@ -9,7 +9,7 @@ from mlfbuild.native.lowering.call import KernelCall, Parameter, ScratchBuffer
 from mlfbuild.native.lowering.common.parameters import reads, writes
 from mlfbuild.native.settings import CodegenSettings
 
-FAST_MEMORY = "npu_memory"
+FAST_MEMORY = "npu_workspace"
 """The end of the name of the array for an NPU with memory of its own."""
 
 
