@@ -16,9 +16,9 @@ import mlfbuild
 PACKAGE = Path(mlfbuild.__file__).parent
 
 ROOMS = (
-    "core", "cache", "targets", "farm", "c_analysis", "library", "ethos_u", "native", "datasets", "quantization", "evaluation",
-    "exploration", "project", "archive", "compilers", "executor", "requirements", "jobs", "timing", "runners", "verify",
-    "report", "usecases",
+    "core", "cache", "targets", "farm", "c_analysis", "library", "ethos_u", "native", "datasets", "quantization",
+    "evaluation", "exploration", "project", "archive", "compilers", "executor", "requirements", "jobs", "timing",
+    "runners", "verify", "report", "usecases",
 )  # fmt: skip
 """A room imports only rooms before it."""
 DRIVERS = {"scons", "cli", "pytest_plugin"}

@@ -64,7 +64,8 @@ class CompileJob:
     def made_first(self) -> bool:
         """Whether a build must make its archive before it can be configured, because its compiler is a program.
 
-        Vela is one, too, which compiles for an NPU. The archive's files, and the libraries that they require, are not known before.
+        Vela is one, which compiles for an NPU. The archive's files, and the libraries that they require, are not known
+        before.
         """
         return self.request.program is not None or self.request.npu is not None
 

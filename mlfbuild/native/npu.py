@@ -16,11 +16,11 @@ from mlfbuild.core import InputFileError, better_error, shown
 from mlfbuild.ethos_u import VelaResult, compile_with_vela
 from mlfbuild.library import (
     ETHOS_U,
+    EXTENSION_DEVICE,
     CodegenFile,
     CompileRequest,
     DeviceContext,
     ExternalDependency,
-    EXTENSION_DEVICE,
     Library,
     MainMemory,
     Module,

@@ -39,7 +39,7 @@ class Npu(Keys):
     memory_mode: Annotated[str, one_of("memory-mode", MEMORY_MODES)] = SHARED_SRAM
     """Where Vela plans weights and tensors: sram-only, shared-sram or dedicated-sram. Default: shared-sram."""
     system_config: Annotated[str, named("system configuration", r"[A-Za-z0-9_-]+", "letters, digits, _ and -")] = ""
-    """Vela's system configuration: clock and memories, for its schedule and estimates. Default: a usual one of Arm's."""
+    """Vela's system configuration: clock and memories, for schedule and estimates. Default: one of Arm's."""
     config: ProjectPath | None = None
     """Configuration file of Vela with `system-config`. Default: Arm/vela.ini, which Vela brings."""
     arena_cache_size: Size | None = None

@@ -14,8 +14,8 @@ from pathlib import Path
 from mlfbuild.compilers.external import find_program
 from mlfbuild.compilers.tvm import find_interpreter, tvm_version
 from mlfbuild.core import Diagnostic, InputFileError, MlfError, ProjectFileError, ToolNotFoundError, require_extra
-from mlfbuild.jobs import npu_of
 from mlfbuild.ethos_u import vela_version
+from mlfbuild.jobs import npu_of
 from mlfbuild.project import ModelSpec, Project, Provider, TargetSpec, asked_for, filled
 from mlfbuild.quantization import engine_of
 from mlfbuild.usecases.check.requirements import known_requirements
