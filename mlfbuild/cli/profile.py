@@ -16,7 +16,7 @@ from mlfbuild.core import UsageError
 if TYPE_CHECKING:
     from mlfbuild.project import Project
     from mlfbuild.report import ImageProfile, ModelRun, OperatorRun
-    from mlfbuild.usecases.profile import NpuRun
+    from mlfbuild.usecases import NpuRun
 
 
 @verb("file", "target", "model", "jobs", "on", "frozen", "offline", "no_wait", "format")

@@ -38,7 +38,7 @@ _SIZES = {0: 1, 1: 2, 2: 4}
 
 
 @dataclass(frozen=True)
-class Region:
+class StreamRegion:
     """A region of memory that generated code passes to the driver."""
 
     name: str
@@ -54,10 +54,10 @@ class StreamFacts:
     operations: int = 0
     transfers: int = 0
     used: dict[int, int] = field(default_factory=dict)
-    """Region -> end of the bytes that are used of it."""
+    """StreamRegion -> end of the bytes that are used of it."""
 
 
-def check_payload(payload: bytes, regions: Sequence[Region], accelerator: str, place: str) -> StreamFacts:
+def check_payload(payload: bytes, regions: Sequence[StreamRegion], accelerator: str, place: str) -> StreamFacts:
     """Check that all addresses of ``payload`` are inside ``regions``, and that it is for ``accelerator``.
 
     ``regions`` are in the order of their numbers, ``place`` names the operator in messages. Raises ``InputFileError``
@@ -117,7 +117,7 @@ class _Size:
 class _Run:
     """The registers while the stream runs."""
 
-    def __init__(self, regions: Sequence[Region], accelerator: str, place: str, first: int) -> None:
+    def __init__(self, regions: Sequence[StreamRegion], accelerator: str, place: str, first: int) -> None:
         self._regions = regions
         self._internal = r.SHRAM[accelerator] * 1024
         self._place = place
@@ -231,9 +231,11 @@ class _Run:
         """Return the bytes from the first element of a tile to the end of the last one."""
         rows = (tile.height - 1) * self._value(f"{name}_stride_y")
         if self._value(f"{name}_precision") & r.BRICKS:
-            bricks = (tile.depth - 1) // 16 * self._value(f"{name}_stride_c")
-            last = ((tile.depth - 1) % 16 + 1) * element
-            return rows + bricks + (tile.width - 1) * 16 * element + last
+            number, step = (tile.depth - 1) // 16, self._value(f"{name}_stride_c")
+            last = number * step + ((tile.depth - 1) % 16 + 1) * element
+            # The one before is full, and ends later if the step is smaller than a brick.
+            full = (number - 1) * step + 16 * element if number else 0
+            return rows + (tile.width - 1) * 16 * element + max(last, full)
         return rows + (tile.width - 1) * self._value(f"{name}_stride_x") + tile.depth * element
 
     def _stored(self, name: str) -> None:

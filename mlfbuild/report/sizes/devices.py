@@ -14,7 +14,7 @@ _OWN_MEMORY = re.compile(r"tvmgen_\w+_npu_workspace")
 
 
 @dataclass(frozen=True)
-class DevicePart:
+class DeviceBytes:
     """What one device has of a model."""
 
     device: str
@@ -23,7 +23,7 @@ class DevicePart:
     ram: int
 
 
-def parts_by_device(owner: Owner) -> tuple[DevicePart, ...]:
+def parts_by_device(owner: Owner) -> tuple[DeviceBytes, ...]:
     """Return the bytes of ``owner`` that the core and the NPU have, in bytes; none if it has nothing for an NPU.
 
     The NPU has its command streams and weights, and memory of its own. The workspace, in which both work, counts for
@@ -32,8 +32,8 @@ def parts_by_device(owner: Owner) -> tuple[DevicePart, ...]:
     whole = Owner(owner.name, tuple(piece for piece in owner.pieces if _is_for_npu(piece)))
     if not whole.pieces:
         return ()
-    core = DevicePart(CORE, owner.flash - whole.flash, owner.ram - whole.ram)
-    return core, DevicePart(NPU_DEVICE, whole.flash, whole.ram)
+    core = DeviceBytes(CORE, owner.flash - whole.flash, owner.ram - whole.ram)
+    return core, DeviceBytes(NPU_DEVICE, whole.flash, whole.ram)
 
 
 def _is_for_npu(piece: SizedSymbol) -> bool:

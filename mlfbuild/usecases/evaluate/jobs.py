@@ -117,7 +117,7 @@ def _check_can_run(target: TargetJob) -> None:
         raise UsageError(
             "runner-missing",
             place=f"target {target.name}",
-            reason="the target has no device and no board that QEMU emulates" + (" with its NPU" if target.npu else ""),
+            reason="the target has no device and no board that QEMU emulates",
             hint="add a runner or a board to it, or omit --target to evaluate on this machine",
         )
 

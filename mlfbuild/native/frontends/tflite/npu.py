@@ -14,7 +14,7 @@ import numpy as np
 from tflite.TensorType import TensorType
 
 from mlfbuild.core import UnsupportedModelError
-from mlfbuild.ethos_u import Region, check_payload
+from mlfbuild.ethos_u import StreamRegion, check_payload
 from mlfbuild.native.frontends.tflite.reader import RawOperator, RawSubgraph, RawTensor, Reader
 from mlfbuild.native.graph import GraphError, ops
 
@@ -97,9 +97,9 @@ class _Calls:
             _size(place, scratch), own, self._places(place, scratch, inputs), self._places(place, scratch, outputs),
         )  # fmt: skip
         regions = (
-            Region("weights", len(call.weights), writable=False),
-            Region("working memory", call.scratch, writable=True),
-            Region("memory of the NPU", call.fast or call.scratch, writable=True),
+            StreamRegion("weights", len(call.weights), writable=False),
+            StreamRegion("working memory", call.scratch, writable=True),
+            StreamRegion("memory of the NPU", call.fast or call.scratch, writable=True),
         )
         check_payload(call.payload, regions, self._accelerator, place)
         return replace(operator, inputs=inputs, options=call)
