@@ -16,7 +16,7 @@ from mlfbuild.native.frontends import NetworkFiles
 from mlfbuild.native.graph.ops import EthosU
 
 TEMPLATES = Path(__file__).parent / "ethos_u"
-PROVIDER = '{{path: {}, version: "23.11", include-dirs: [include, src]}}'
+PROVIDER = '{path: driver, version: "23.11", include-dirs: [include, src]}'
 
 
 def npu_calls(request: CompileRequest) -> list[Node]:
