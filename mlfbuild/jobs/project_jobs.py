@@ -138,6 +138,7 @@ def _placed(project: Project, target: TargetSpec) -> Iterator[PlacedSection]:
     """Yield the sections that the target assigns to memory regions."""
     placements = [model.placement for model in project.models_on(target.name)]
     memory = {section for one in placements for kind, section in one.sections.items() if kind in MEMORY_CLASSES}
+    memory |= {target.npu.fast_section} if target.npu is not None and target.npu.fast_section else set()
     for section, region in target.regions.items():
         yield PlacedSection(section, region, section in memory)
 

@@ -16,6 +16,7 @@ from mlfbuild.targets import BOARDS
 
 # The file has the bytes of one section, so it needs one that a model fills with constants.
 _PARAMS_BINARY = "params-binary"
+_FAST_SECTION = "fast-section"
 
 Use = tuple[KeyPath, str]
 """The key that names a section, and its name."""
@@ -139,15 +140,20 @@ def _uses(models: Mapping[str, object]) -> Iterator[Use]:
 
 
 def _device_uses(name: str, target: object) -> Iterator[Use]:
-    """Yield every section that a device of the target ``name`` has for its data."""
+    """Yield every section that a device of the target ``name`` has for its data, and its NPU for its memory."""
     for device in mapping_in(target, DEVICES):
         section = mapping_in(mapping_in(target, DEVICES), device).get("section")
         if isinstance(section, str):
             yield ("targets", name, DEVICES, device, "section"), section
+    section = mapping_in(target, "npu").get(_FAST_SECTION)
+    if isinstance(section, str):
+        yield ("targets", name, "npu", _FAST_SECTION), section
 
 
 def _content(path: KeyPath) -> keys.SectionContent:
-    """Return what the section at ``path`` contains: data of a device, or that of a model's class."""
+    """Return what the section at ``path`` contains: data of a device, memory of an NPU, or that of a model's class."""
+    if path[-1] == _FAST_SECTION:
+        return keys.SectionContent.MEMORY
     return keys.SectionContent.CONSTANTS if path[0] == "targets" else keys.content_of(str(path[3]))
 
 

@@ -54,6 +54,7 @@ OF_TARGETS: Mapping[str, Any] = {
     "timing": {"clock": "8 MHz", "memories": {"flash": {"waits": 3}}},
     "runner": {**GDB, "gdb": "localhost:4444"},
     "devices": {"dsp": {"cpu": "cortex-m7"}},
+    "npu": {"type": "ethos-u55", "macs": 128},
 }
 MODELS: Mapping[str, dict[str, Any]] = {
     "TFLite": {"source": "net.tflite"},
