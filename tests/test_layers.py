@@ -16,14 +16,14 @@ import mlfbuild
 PACKAGE = Path(mlfbuild.__file__).parent
 
 ROOMS = (
-    "core", "cache", "targets", "farm", "c_analysis", "library", "native", "datasets", "quantization", "evaluation",
-    "exploration", "project", "archive", "compilers", "executor", "requirements", "jobs", "timing", "runners", "verify",
-    "report", "usecases",
+    "core", "cache", "targets", "farm", "c_analysis", "library", "ethos_u", "native", "datasets", "quantization",
+    "evaluation", "exploration", "project", "archive", "compilers", "executor", "requirements", "jobs", "timing",
+    "runners", "verify", "report", "usecases",
 )  # fmt: skip
 """A room imports only rooms before it."""
 DRIVERS = {"scons", "cli", "pytest_plugin"}
 """These import any room, but not each other."""
-WING = {"core", "farm", "targets", "library"}
+WING = {"core", "farm", "targets", "library", "ethos_u"}
 """The rooms that the native compiler may import, so that it can become a distribution of its own."""
 NATIVE = ("graph", "frontends", "kernels", "lowering", "memory", "passes", "printing", "graph_executor")
 """The parts of the native compiler: a part imports only parts before it."""

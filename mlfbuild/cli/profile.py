@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from mlfbuild.core import UsageError
 if TYPE_CHECKING:
     from mlfbuild.project import Project
     from mlfbuild.report import ImageProfile, ModelRun, OperatorRun
+    from mlfbuild.usecases import NpuRun
 
 
 @verb("file", "target", "model", "jobs", "on", "frozen", "offline", "no_wait", "format")
@@ -34,13 +36,15 @@ def profile(
     device (runner), a counter of its core also measures cycles there. The exit status is 1 if a model, or all models of
     a firmware, exceed a budget.
 
+    For a target with an NPU, which QEMU does not emulate, print the estimate of Vela.
+
     With --in, run your firmware image on the emulated board for which it is linked, and count all its code between
     calls of mlf_bench_begin() and mlf_bench_end(), by function. Budgets are not checked.
     """
     from mlfbuild.jobs import load, target_jobs
-    from mlfbuild.report import MEASURED_RUNS, run_text
+    from mlfbuild.report import MEASURED_RUNS, npu_text, run_text
     from mlfbuild.report.budgets import check_profiles
-    from mlfbuild.usecases import not_profiled, profile_models, unchecked_in_runs
+    from mlfbuild.usecases import not_profiled, npu_estimates, profile_models, unchecked_in_runs
 
     project = options.placed(load(options.file))
     if image is not None:
@@ -62,10 +66,14 @@ def profile(
             runs=runs or MEASURED_RUNS,
             emulator=emulator,
         )
+    estimates = npu_estimates(project, options.target, options.model)
     if options.json:
-        show_json({"profiles": [_json(each) for each in found]})
+        vela = {"vela": [_npu_json(each) for each in estimates]} if estimates else {}
+        show_json({"profiles": [_json(each) for each in found], **vela})
     else:
-        show("\n\n".join(run_text(each, verbose=options.verbose) for each in found))
+        texts = [run_text(each, verbose=options.verbose) for each in found]
+        texts += [npu_text(f"{each.model} for {each.target}", each.facts) for each in estimates]
+        show("\n\n".join(texts))
     # Last, so that the profile is printed even if it exceeds a budget.
     check_profiles(project, found)
 
@@ -126,6 +134,11 @@ def _image_json(found: ImageProfile) -> dict[str, Any]:
             for run in found.runs
         ],
     }
+
+
+def _npu_json(run: NpuRun) -> dict[str, Any]:
+    facts = {key: value for key, value in asdict(run.facts).items() if key != "estimate"}
+    return {"target": run.target, "model": run.model, "module": run.module, **facts, **asdict(run.facts.estimate)}
 
 
 def _json(found: ModelRun) -> dict[str, Any]:

@@ -92,7 +92,7 @@ if TYPE_CHECKING:
     from mlfbuild.jobs.progress import UP_TO_DATE, Progress, Task, raise_first, watched
     from mlfbuild.jobs.project_checks import load, project_mistakes, read_project
     from mlfbuild.jobs.project_jobs import (
-        BUILD_FOLDER, chosen_names, compile_job, default_compiler, default_name, firmware_called, firmware_jobs,
+        BUILD_FOLDER, chosen_names, compile_job, default_compiler, default_name, firmware_called, firmware_jobs, npu_of,
         profile_jobs, target_jobs, toolchain_of, vectors_of,
     )
     from mlfbuild.jobs.quantize_step import QuantizeStep

@@ -38,7 +38,9 @@ def read_files(job: CompileJob) -> list[Path]:
     """
     source, step = job.request.source, job.quantize
     files = [source, *SourceFiles(source).weights.values()] if step is None else step.reads
-    return list(dict.fromkeys([*files, *_inputs(job.request.program), *trust_files(job).values()]))
+    npu = job.request.npu
+    config = [] if npu is None or npu.config is None else [npu.config]
+    return list(dict.fromkeys([*files, *config, *_inputs(job.request.program), *trust_files(job).values()]))
 
 
 def trust_files(job: CompileJob) -> dict[str, Path]:
@@ -59,6 +61,8 @@ def watched_inputs(job: CompileJob) -> list[Path]:
     """
     if job.request.program is not None:
         return [*read_files(job), *_folders(job.request.program)]
+    if job.request.npu is not None:
+        return read_files(job)
     return [job.request.source, *trust_files(job).values()] if job.compiler == "archive" else []
 
 

@@ -134,9 +134,9 @@ def _originals(target: TargetJob, dependencies: Sequence[ResolvedLibrary]) -> It
 
 
 def _in_fragment(target: TargetJob) -> Iterator[CompileJob]:
-    """Return the jobs whose archives may require a library; those of the native compiler do not."""
+    """Return the jobs whose archives may require a library; those for a core alone do not if it is native."""
     names = set(target.in_fragment())
-    return (job for job in (*target.models, *target.others) if job.model in names and job.compiler != "native")
+    return (job for job in (*target.models, *target.others) if job.model in names and job.may_require)
 
 
 def _required(job: CompileJob) -> Iterator[tuple[Requirement, Library]]:

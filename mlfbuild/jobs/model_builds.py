@@ -21,6 +21,7 @@ from mlfbuild.core import (
     read_bytes,
     write_atomic,
 )
+from mlfbuild.ethos_u import vela_version
 from mlfbuild.jobs import tree as trees
 from mlfbuild.jobs.actions import (
     COMPILED,
@@ -66,6 +67,8 @@ def compile_action(job: CompileJob) -> Action:
         inputs |= {"version": program_version(job), **input_digests(job.request.program)}
     # Also for a signature that is missing: what was made when there was one is out of date.
     inputs |= {name: hash_of(path) for name, path in trust_files(job).items()}
+    if job.request.npu is not None:
+        inputs["vela"] = vela_version(job.request.npu.python)
     bundled = bundle_key(job) if job.bundles else ""
     if bundled:
         inputs["bundled libraries"] = bundled

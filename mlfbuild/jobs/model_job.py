@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlfbuild.archive import EPOCH
 from mlfbuild.cache import CacheSettings
+from mlfbuild.core import read_bytes, sha256
 from mlfbuild.jobs.budgets import TargetBudgets
 from mlfbuild.jobs.devices import TargetDevices
 from mlfbuild.jobs.progress import Task
@@ -18,6 +19,7 @@ from mlfbuild.jobs.quantize_step import QuantizeStep
 from mlfbuild.jobs.tree.library_folders import DEPENDENCIES_FOLDER
 from mlfbuild.jobs.tree.placement import LINKER_SCRIPT, PLACEMENT_FOLDER, PlacedSection
 from mlfbuild.library import CompileRequest
+from mlfbuild.library.keys import Npu
 from mlfbuild.project import DEFAULT_LEVEL, Budget, BudgetFile, JobsKeys, Provider, TargetMemory, run_budgets
 from mlfbuild.targets import Board, Cpu, Mcu, described_in, emulated_board, shared_toolchain_files
 
@@ -62,9 +64,15 @@ class CompileJob:
     def made_first(self) -> bool:
         """Whether a build must make its archive before it can be configured, because its compiler is a program.
 
-        The archive's files, and the libraries that they require, are not known before.
+        Vela is one, which compiles for an NPU. The archive's files, and the libraries that they require, are not known
+        before.
         """
-        return self.request.program is not None
+        return self.request.program is not None or self.request.npu is not None
+
+    @property
+    def may_require(self) -> bool:
+        """Whether its archive may require a library: the native compiler's code for a core alone never does."""
+        return self.compiler != "native" or self.request.npu is not None
 
     @property
     def title(self) -> str:
@@ -118,6 +126,8 @@ class CompileJob:
             }
         if request.extensions:
             settings["extensions"] = dict(sorted(request.extensions.items()))
+        if request.npu is not None:
+            settings["npu"] = npu_settings(request.npu)
         if request.program is not None:  # its path has no effect on the archive
             settings["command"] = request.program.command
         if os.environ.get(EPOCH):  # the date of the archive's files
@@ -153,6 +163,13 @@ class CompileJob:
         return self.settings(), str(source) if trust is None else f"{source}\0{trust.signers.absolute()}"
 
 
+def npu_settings(npu: Npu) -> dict[str, Any]:
+    """Return what determines how a model is compiled for ``npu``, except the version of Vela, without paths."""
+    config = None if npu.config is None else sha256(read_bytes(npu.config, "configuration of Vela"))
+    kept = {key: value for key, value in asdict(npu).items() if key not in {"config", "python"} and value}
+    return {**kept, **({} if config is None else {"config": config})}
+
+
 @dataclass(frozen=True)
 class TargetJob:
     """One target of a project: its models' trees and the fragment that includes all of them."""
@@ -181,6 +198,8 @@ class TargetJob:
     """The microcontroller, at the target's clock, whose cycles are modelled. It decides no byte that is built."""
     runner: RunnerKeys | None = None
     """The device that firmware runs on instead of the board. It decides no byte that is built for firmware."""
+    npu: Npu | None = None
+    """The NPU beside its core, which QEMU does not emulate."""
     part: str | None = None
     """The name of its microcontroller, whether its cycles are modelled or not."""
     memories: tuple[TargetMemory, ...] = ()
@@ -195,7 +214,12 @@ class TargetJob:
 
     @property
     def run_board(self) -> Board | None:
-        """The emulated board that counts runs: the target's, or one with the CPU of its microcontroller or device."""
+        """The emulated board that counts runs: the target's, or one with the CPU of its microcontroller or device.
+
+        ``None`` if there is no such board, and for a target with an NPU.
+        """
+        if self.npu is not None:
+            return None
         return self.board or (emulated_board(self.cpu) if self.mcu or self.runner or self.part else None)
 
     @property
@@ -235,7 +259,8 @@ class TargetJob:
 
 def run_budgets_on(target: TargetJob) -> tuple[str, ...]:
     """Return the keys of the budgets that runs on ``target`` can check."""
-    return run_budgets(board=target.board is not None, mcu=target.mcu is not None)
+    emulated = target.npu is None
+    return run_budgets(board=emulated and target.board is not None, mcu=emulated and target.mcu is not None)
 
 
 def run_limits(budgets: Mapping[str, Budget], target: TargetJob) -> dict[str, dict[str, int]]:

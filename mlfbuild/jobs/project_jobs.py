@@ -17,7 +17,7 @@ from mlfbuild.jobs.model_job import CompileJob, FirmwareJob, ProfileJob, TargetJ
 from mlfbuild.jobs.quantize_step import QUANTIZED_FOLDER, QuantizeStep
 from mlfbuild.jobs.tree.placement import PlacedSection
 from mlfbuild.library import CompileRequest, CompilerProgram, OptionValue
-from mlfbuild.library.keys import MEMORY_CLASSES, Placement
+from mlfbuild.library.keys import MEMORY_CLASSES, Npu, Placement
 from mlfbuild.native import Choices
 from mlfbuild.project import (
     SOURCES,
@@ -112,7 +112,7 @@ def _target_job(project: Project, target: TargetSpec, models: Sequence[str], bui
     jobs = [
         replace(
             _compile_job(spec, target, tree, _quantize_step(project, spec, build)),
-            bundles=tuple(_bundles(project, spec)),
+            bundles=tuple(_bundles(project, spec, target)),
             devices=devices,
             jobs=project.jobs,
             cache=project.cache.settings(),
@@ -133,6 +133,7 @@ def _target_job(project: Project, target: TargetSpec, models: Sequence[str], bui
         budgets=None if toolchain is None else budgets_of(project, target.name, memories),
         mcu=mcu_of(target),
         runner=target.runner,
+        npu=target.npu,
         part=target.mcu,
         memories=memories,
         memory_script=target.memory_script.path if target.memory_script else None,
@@ -158,6 +159,9 @@ def _placed(project: Project, target: TargetSpec) -> Iterator[PlacedSection]:
     memory = {section for one in placements for kind, section in one.sections.items() if kind in MEMORY_CLASSES}
     own = {each.section: each.region for model in models for each in chosen_memories(model, target) if each.placed}
     used = {*own, *(section for one in placements for section in one.sections.values())}
+    if target.npu is not None and target.npu.fast_section:
+        memory.add(target.npu.fast_section)
+        used.add(target.npu.fast_section)
     unused = {each.section for each in memories_of(target)} - used if target.memories else set()
     # A model may use memories of a board or a part that the target does not list.
     for section, region in {**own, **target.regions}.items():
@@ -199,6 +203,8 @@ def _compile_job(model: ModelSpec, target: TargetSpec, tree: Path, step: Quantiz
         extensions=model.extensions,
         memories=arena_memories(model, target),
         trust=model.trust,
+        # Code of other compilers does not use it.
+        npu=npu_of(target, model.folder) if model.compiler == "native" else None,
     )
     return CompileJob(
         target=target.name,
@@ -212,9 +218,17 @@ def _compile_job(model: ModelSpec, target: TargetSpec, tree: Path, step: Quantiz
     )
 
 
-def _bundles(project: Project, model: ModelSpec) -> Iterator[Provider]:
-    """Yield the libraries that the archive of ``model`` may bundle; code of the native compiler needs none."""
-    if model.compiler != "native":
+def npu_of(target: TargetSpec, root: Path) -> Npu | None:
+    """Return the NPU of ``target`` of a project in ``root``, whose Python is a name in PATH or an absolute path."""
+    npu = target.npu
+    if npu is None or npu.python is None or "/" not in npu.python:
+        return npu
+    return replace(npu, python=str(root.absolute() / npu.python))
+
+
+def _bundles(project: Project, model: ModelSpec, target: TargetSpec) -> Iterator[Provider]:
+    """Yield the libraries that the archive of ``model`` may bundle; native code for a core alone needs none."""
+    if model.compiler != "native" or target.npu is not None:
         yield from (provider for provider in project.dependencies.values() if provider.bundle)
 
 

@@ -33,6 +33,8 @@ def stays(job: CompileJob) -> str:
         return f"{EPOCH} is set"  # a worker has its own environment, and would date the archive otherwise
     if job.bundles:
         return "it may bundle libraries of this machine"
+    if job.request.npu is not None:
+        return "Vela runs on this machine"
     if job.compiler == "native":
         return ""
     program = job.request.program

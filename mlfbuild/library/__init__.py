@@ -72,10 +72,11 @@ if TYPE_CHECKING:
         ARENA, DIGEST_LENGTH, INPUT, MEMORIES, OUTPUT, Network, NetworkConstant, NetworkKernel, NetworkMemory,
         NetworkOperator, NetworkRows, NetworkScratch, NetworkTensor, RemovedChannels,
     )
+    from mlfbuild.library.npu import NpuEstimate, NpuFacts, NpuLayer
     from mlfbuild.library.numpy_types import dtype_called, is_supported, round_half_away
     from mlfbuild.library.other_devices import (
-        DEVICE_CODE_SUFFIXES, DEVICE_NAMES, HOST_FOLDER, DeviceCode, all_files, device_code, device_name, device_of,
-        with_files,
+        DEVICE_CODE_SUFFIXES, DEVICE_NAMES, HOST_FOLDER, DeviceCode, all_files, data_symbol, device_code, device_name,
+        device_of, npu_symbol, with_files,
     )
     from mlfbuild.library.params import Array, ParamInfo, Params, load_params, param_infos, save_params
     from mlfbuild.library.params_json import load_params_bson, load_params_json, save_params_bson, save_params_json
@@ -84,14 +85,14 @@ if TYPE_CHECKING:
         refuse_options, refused,
     )
     from mlfbuild.library.requirement import (
-        CMSIS_NN, STANDALONE_CRT, KnownLibrary, Requirement, exporter_version, known_library, library_of_header,
-        requirements_of, runtime_requirement, with_requirements,
+        CMSIS_NN, ETHOS_U, STANDALONE_CRT, KnownLibrary, Requirement, exporter_version, known_library,
+        library_of_header, requirements_of, runtime_requirement, with_requirements,
     )
     from mlfbuild.library.requirement_names import NAME, short_name
     from mlfbuild.library.value import (
-        CPU_DEVICE, FULL_MODEL, OPERATOR, ArchiveFile, CodegenFile, DeviceContext, ExternalDependency, Fact, Library,
-        MainMemory, Module, ModuleTarget, OperatorBuffer, OperatorFunction, Pool, StorageEntry, TensorInfo,
-        TracedTensor, UnknownField,
+        CPU_DEVICE, EXTENSION_DEVICE, FULL_MODEL, OPERATOR, ArchiveFile, CodegenFile, DeviceContext, ExternalDependency,
+        Fact, Library, MainMemory, Module, ModuleTarget, OperatorBuffer, OperatorFunction, Pool, StorageEntry,
+        TensorInfo, TracedTensor, UnknownField,
     )
 else:
     __getattr__ = lazy_attributes(__name__)

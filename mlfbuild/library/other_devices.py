@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from mlfbuild.c_analysis import HEADER_SUFFIXES, OBJECT_SUFFIXES, SOURCE_SUFFIXES
+from mlfbuild.library.keys.npu import NPU_DEVICE
 from mlfbuild.library.names import sanitize_name
 from mlfbuild.library.value import CodegenFile, Module
 
@@ -32,6 +33,20 @@ HOST_FOLDER = "host"
 _SOURCES = SOURCE_SUFFIXES | {".S", ".s"}
 DEVICE_CODE_SUFFIXES = _SOURCES | OBJECT_SUFFIXES
 _CODE = DEVICE_CODE_SUFFIXES | HEADER_SUFFIXES
+
+
+def data_symbol(module: str, device: str, file: str) -> str:
+    """Return the C symbol of a device's data in the host's image, from the name of its ``file`` without folders.
+
+    ``mlf_net_accel_commands_bin`` for ``net_commands.bin`` or ``commands.bin`` of the module ``net``.
+    """
+    # TVM's names begin with the module's, which the symbol already has.
+    return f"mlf_{module}_{sanitize_name(device)}_{sanitize_name(file.removeprefix(f'{module}_'))}"
+
+
+def npu_symbol(module: str, file: str) -> str:
+    """Return the C symbol of ``file``, which ``module`` has for an Ethos-U."""
+    return data_symbol(module, NPU_DEVICE, file)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Protocol
 from mlfbuild.core import Mistake, Trust, UsageError
 from mlfbuild.library.keys.interface_names import InterfaceNames
 from mlfbuild.library.keys.memories import ArenaMemory
+from mlfbuild.library.keys.npu import Npu
 from mlfbuild.library.keys.placement import Placement
 from mlfbuild.library.value import Library
 from mlfbuild.targets import Cpu
@@ -53,6 +54,8 @@ class CompileRequest:
     """Memories for tensors, scratch memory and state; empty for one arena in the section of ``placement``."""
     trust: Trust | None = None
     """Who must have signed the source, an archive; ``None`` if anyone may have made it. It decides no byte."""
+    npu: Npu | None = None
+    """The NPU of the target, for which the native compiler compiles TFLite models."""
 
 
 class Compiler(Protocol):

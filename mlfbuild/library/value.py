@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from mlfbuild.library.content import Content
 from mlfbuild.library.names import sanitize_name
 from mlfbuild.library.network import Network
+from mlfbuild.library.npu import NpuFacts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 CPU_DEVICE = 1
 """DLPack's kDLCPU, the ``device`` of all entries that TVM writes for microcontrollers."""
 
+
+EXTENSION_DEVICE = 12
+"""DLPack's kDLExtDev: an accelerator."""
 
 _FAR = float(1 << 40)
 """Beyond the range of every quantised dtype, and exact in float32."""
@@ -261,6 +265,8 @@ class ModuleFacts:
     """SHA-256 of the source file, for modules of other compilers; empty if unknown."""
     notes: tuple[str, ...] = ()
     """The compiler's remarks on the network, one sentence each, such as operators that run in float32."""
+    npu: NpuFacts | None = None
+    """The NPU that computes a part of the network; ``None`` if the core computes all of it."""
     extensions: Mapping[str, Fact] = field(default_factory=dict)
     """Facts that later stages need, such as the board, by name; the exporter of the module chose the names."""
 

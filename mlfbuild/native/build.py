@@ -40,7 +40,7 @@ from mlfbuild.library import (
 from mlfbuild.library.keys import ArenaMemory
 from mlfbuild.native import graph_executor
 from mlfbuild.native.c_calling_form import CodeForm, form_of
-from mlfbuild.native.frontends import Choices, SourceFiles, parse_files
+from mlfbuild.native.frontends import Choices, NetworkFiles, SourceFiles, parse_files
 from mlfbuild.native.graph import ConstantBudget, Graph
 from mlfbuild.native.graph.ops import TreeEnsemble
 from mlfbuild.native.lowering import KernelCall, check_constants
@@ -76,8 +76,8 @@ def compile_model(request: CompileRequest) -> Library:
     The result has one module, with C code for the CPU of ``request``. The same file, options and version of mlfbuild
     give the same bytes on every machine.
     """
-    graph, model_id, size = _read_file(request)
-    return compile_graph(graph, request, model_id, _budget(request, size))
+    files = read_files(request)
+    return compile_graph(graph_of(files, request), request, files.identity, budget_of(request, files.size))
 
 
 def read_network(request: CompileRequest) -> tuple[Graph, str]:
@@ -85,15 +85,26 @@ def read_network(request: CompileRequest) -> tuple[Graph, str]:
 
     Raises the errors of ``read_model``.
     """
-    graph, model_id, _ = _read_file(request)
-    return graph, model_id
+    files = read_files(request)
+    return graph_of(files, request), files.identity
 
 
-def _read_file(request: CompileRequest) -> tuple[Graph, str, int]:
-    """Return the network, identity and size of its files; only views in the graph keep their bytes in memory."""
+def read_files(request: CompileRequest) -> NetworkFiles:
+    """Return the files of the model, read once, so that the hash is that of the compiled bytes."""
     try:
-        files = SourceFiles(request.source).read()  # read once, so that the hash is that of the compiled bytes
-        graph = parse_files(files, request.name, _budget(request, files.size), Choices.of(request.options))
+        return SourceFiles(request.source).read()
+    except (InputFileError, ToolNotFoundError) as error:
+        raise better_error(error, request.source) from None
+
+
+def graph_of(files: NetworkFiles, request: CompileRequest, accelerator: str = "") -> Graph:
+    """Return the network in ``files``; only views in the graph keep their bytes in memory.
+
+    ``accelerator`` is the NPU for which Vela compiled the file. Raises as ``read_network``.
+    """
+    choices = replace(Choices.of(request.options), accelerator=accelerator)
+    try:
+        graph = parse_files(files, request.name, budget_of(request, files.size), choices)
     except (InputFileError, ToolNotFoundError) as error:
         raise better_error(error, request.source) from None
     # An option that has no effect is refused, because the user would rely on it.
@@ -108,10 +119,10 @@ def _read_file(request: CompileRequest) -> tuple[Graph, str, int]:
         graph = rounded_products(graph).with_notes(graph.notes)
     if request.options.get("stream"):
         graph = streamed(graph)
-    return graph, files.identity, files.size
+    return graph
 
 
-def _budget(request: CompileRequest, size: int) -> ConstantBudget:
+def budget_of(request: CompileRequest, size: int) -> ConstantBudget:
     """Return the limit of what is made of a file of ``size`` bytes, once in reading and once in compiling it."""
     return ConstantBudget.of_file(size, most_constants(request.options))
 
@@ -284,7 +295,7 @@ def _target(cpu: Cpu) -> str:
 
 def _codegen(program: LinkedModel, request: CompileRequest, model_id: str) -> tuple[CodegenFile, ...]:
     name, source, single = program.name, request.source.name, program.form.single_file
-    code = print_source(program, source, model_id, request.placement, request.cpu)
+    code = print_source(program, source, model_id, request.placement, request.cpu, request.npu)
     if program.form.packed:
         facts = print_facts(name, program.interface, source, "packed")
         around = [[print_entry(program, source, model_id)], [print_tvm_metadata(program, source, model_id)]]

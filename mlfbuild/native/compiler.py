@@ -31,17 +31,24 @@ class NativeCompiler:
     def compile(self, request: CompileRequest) -> Library:
         """Compile the model of ``request``; raises as ``Compiler.compile``."""
         self._check(request)
+        if request.npu is not None:
+            from mlfbuild.native.npu import compile_for_npu
+
+            return compile_for_npu(request, request.npu)
         from mlfbuild.native.build import compile_model
 
         return compile_model(request)
 
-    def outline(self, request: CompileRequest) -> Library:
+    def outline(self, request: CompileRequest) -> Library | None:
         """Return the names of the files that ``compile`` writes; they do not depend on the content of the model.
 
         For build systems that must know the files before they run a compiler. Paths are right and contents are not: see
-        ``printing/file_plan``. Raises ``UsageError`` for options that exclude each other.
+        ``printing/file_plan``. ``None`` for a target with an NPU: only Vela decides how many command streams there are.
+        Raises ``UsageError`` for options that exclude each other.
         """
         self._check(request)
+        if request.npu is not None:
+            return None
         from mlfbuild.native.c_calling_form import form_of
         from mlfbuild.native.printing import outline_library
 
@@ -60,6 +67,8 @@ class NativeCompiler:
             known = " or ".join(EXECUTORS)
             reason = f'the native compiler has no executor "{request.executor}"'
             raise UsageError("unknown-executor", place=f"{request.name}: executor", reason=reason, hint=f"use {known}")
+        if request.npu is not None:
+            self._check_npu(request)
         # Other models would overwrite inputs and outputs between runs.
         if request.options.get("io") == "arena" and request.placement.shares_workspace:
             raise UsageError(
@@ -72,6 +81,24 @@ class NativeCompiler:
             self._check_graph(request)
         elif request.options.get("interface-api") == "packed":
             self._check_packed(request)
+
+    def _check_npu(self, request: CompileRequest) -> None:
+        """Refuse what an NPU's part of a network cannot do, or what one C file cannot contain."""
+        options = request.options
+        chosen = {
+            "executor": request.executor == "graph",
+            "options.stream": bool(options.get("stream")),
+            "options.layout": options.get("layout") == "single-file",
+            "options.signature": "signature" in options,
+        }
+        for key, excluded in chosen.items():
+            if excluded:
+                raise UsageError(
+                    "option-with-npu",
+                    place=f"{request.name}: {key}",
+                    reason="is not supported on a target with an NPU",
+                    hint="remove it, or build the model for a target without npu",
+                )
 
     def _check_graph(self, request: CompileRequest) -> None:
         """Refuse options of the code that runs a network; for a graph, unpacking the archive generates it."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from mlfbuild.core import Mistake, in_quotes
 from mlfbuild.core.keys import EXACT, NOT_EMPTY, Keys, ProjectPath
-from mlfbuild.library.keys import SECTION
+from mlfbuild.library.keys import SECTION, npu_problems
 from mlfbuild.project import rules
 from mlfbuild.project.problems import KeyPath
 from mlfbuild.targets import CPUS
@@ -67,6 +67,18 @@ def check_devices(document: Document, target: str, keys: Mapping[str, object]) -
             document.add(path, Mistake("names-equal-in-c", reason=reason, hint="choose another name"), at_key=True)
         if isinstance(device, dict):
             _check_device(document, path, device, keys)
+
+
+def check_npu(document: Document, target: str, keys: Mapping[str, object]) -> None:
+    """Add the mistakes between the keys of the NPU of ``target``, and its CPU, to the problems of ``document``."""
+    values, path = keys.get("npu"), ("targets", target, "npu")
+    if not isinstance(values, dict):
+        return
+    cpu = str(keys.get("cpu", ""))
+    if cpu in CPUS and not CPUS[cpu].is_arm:
+        document.report(path, "npu-without-arm", f"no {cpu} has an Ethos-U", "remove it", at_key=True)
+    for key, mistake in npu_problems(values):
+        document.add((*path, key), mistake)
 
 
 def _check_device(

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from mlfbuild.core import Mistake, in_quotes, unknown
 from mlfbuild.project.budgets import check_targets_of_budgets
-from mlfbuild.project.device import check_devices
+from mlfbuild.project.device import check_devices, check_npu
 from mlfbuild.project.document import Document, mapping_in
 from mlfbuild.project.evaluation_checks import check_evaluations
 from mlfbuild.project.memory_checks import check_memories
@@ -41,6 +41,7 @@ def check_references(document: Document, scripts: Mapping[str, MemoryScript]) ->
         _check_board(document, ("targets", name), target)
         _check_c_compiler(document, ("targets", name), target)
         check_devices(document, name, target)
+        check_npu(document, name, target)
     for name, model in document.entries("models"):
         _check_model(document, ("models", name), model)
     for name, firmware in document.entries("firmware"):

@@ -17,6 +17,7 @@ from mlfbuild.targets import BOARDS
 # The file has the bytes of one section, so it needs one that a model fills with constants.
 _PARAMS_BINARY = "params-binary"
 _MEMORIES = "memories"
+_FAST_SECTION = "fast-section"
 
 Use = tuple[KeyPath, str]
 """The key that names a section, and its name."""
@@ -140,7 +141,7 @@ def _uses(models: Mapping[str, object]) -> Iterator[Use]:
 
 
 def _target_uses(name: str, target: object) -> Iterator[Use]:
-    """Yield every section that a device of the target ``name`` has for its data, or a memory for that of models."""
+    """Yield every section that a target has for data of devices, for that of models, and for the memory of its NPU."""
     for device in mapping_in(target, DEVICES):
         section = mapping_in(mapping_in(target, DEVICES), device).get("section")
         if isinstance(section, str):
@@ -152,12 +153,16 @@ def _target_uses(name: str, target: object) -> Iterator[Use]:
             yield (*path, "section"), section
         elif not keys.get("read-only"):
             yield path, f".mlf_{memory}"
+    section = mapping_in(target, "npu").get(_FAST_SECTION)
+    if isinstance(section, str):
+        yield ("targets", name, "npu", _FAST_SECTION), section
 
 
 def _content(path: KeyPath) -> keys.SectionContent:
-    """Return what the section at ``path`` contains: data of a device or a memory, or that of a model's class."""
+    """Return what the section at ``path`` contains: data of a device, memory of an NPU or a model, or a class."""
     if path[0] == "targets":
-        return keys.SectionContent.MEMORY if path[2] == _MEMORIES else keys.SectionContent.CONSTANTS
+        memory = path[2] == _MEMORIES or path[-1] == _FAST_SECTION
+        return keys.SectionContent.MEMORY if memory else keys.SectionContent.CONSTANTS
     return keys.content_of(str(path[3]))
 
 

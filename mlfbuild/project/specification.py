@@ -39,6 +39,7 @@ from mlfbuild.library.keys import (
     ConstantInput,
     Dimension,
     InterfaceNames,
+    Npu,
     Placement,
     PlacementKeys,
     SignatureName,
@@ -126,6 +127,8 @@ class TargetSpec(Keys):
     """Other devices whose code archives contain, by the name of the folder in codegen/."""
     memory_script: MemoryScript | None = field(default=None, metadata=DERIVED)
     """The linker script that ``memories`` were read from."""
+    npu: Npu | None = None
+    """The Arm Ethos-U beside the core, for which `.tflite` models are compiled with Arm's Vela."""
 
 
 @dataclass(frozen=True)

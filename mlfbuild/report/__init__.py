@@ -42,12 +42,14 @@ if TYPE_CHECKING:
         MEASURED_RUNS, nothing_to_profile, placed_extents, profiles, runs_of, watched_runs,
     )
     from mlfbuild.report.provenance import Artifact, ClaimedProvenance, Provenance, is_statement, read_provenance
+    from mlfbuild.report.sizes.devices import parts_by_device
     from mlfbuild.report.sizes.image import read_image
     from mlfbuild.report.sizes.images import ImageSizes, any_image_sizes, image_sizes
     from mlfbuild.report.sizes.memories import MemoryUse
     from mlfbuild.report.sizes.owners import ARENA, STATE, Owner
     from mlfbuild.report.text.comparison import comparison_text
     from mlfbuild.report.text.memories import memories_text, memory_json
+    from mlfbuild.report.text.npu import npu_text
     from mlfbuild.report.text.operators import all_operators
     from mlfbuild.report.text.runs import all_runs, image_text, run_text
     from mlfbuild.report.text.sizes import kinds_of, sizes_text

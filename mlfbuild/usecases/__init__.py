@@ -50,7 +50,9 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.lock.locking import lock_project
     from mlfbuild.usecases.merge import merge_archives
     from mlfbuild.usecases.plan import complete_archives, plan_build, plan_lines, plan_text
-    from mlfbuild.usecases.profile import SECONDS_AN_IMAGE, not_profiled, profile_in, profile_models
+    from mlfbuild.usecases.profile import (
+        SECONDS_AN_IMAGE, NpuRun, not_profiled, npu_estimates, profile_in, profile_models,
+    )
     from mlfbuild.usecases.provenance import image_provenance, write_provenance
     from mlfbuild.usecases.quantize import ImproveResult, ImproveStep, improve_file, improve_model, quantize_file
     from mlfbuild.usecases.report import (

@@ -76,7 +76,7 @@ def _generated(
     if depfile is not None:
         # Archives of programs are made when CMake is configured (``plan --complete``). If such an archive is deleted or
         # replaced later, this step makes it again.
-        made_from = read_files(job) + ([] if job.request.program is None else [job.archive])
+        made_from = read_files(job) + ([job.archive] if job.made_first else [])
         made_from += [] if job.quantize is None else [job.quantize.made]
         files = recorded_files(job.tree) if depends == "tree" else made_from
         write_atomic(depfile, _rule(stamp or depfile, files).encode())

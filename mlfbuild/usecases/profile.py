@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from mlfbuild.archive import open_archive
@@ -23,6 +24,7 @@ from mlfbuild.jobs import (
     target_jobs,
     tree_files,
 )
+from mlfbuild.library import NpuFacts
 from mlfbuild.project import DASK, Project
 from mlfbuild.report import (
     MEASURED_RUNS,
@@ -59,10 +61,35 @@ def profile_models(
     chosen = target_jobs(project, targets, models)
     lenders = target_jobs(project)
     built = build_project(chosen, lenders=lenders, jobs=jobs, progress=progress, locked=project if frozen else None)
-    with_devices = without_runners(built.targets) if emulator else built.targets
+    chosen_targets = without_runners(built.targets) if emulator else built.targets
+    with_devices = [target for target in chosen_targets if target.npu is None]
+    if not with_devices and built.targets:
+        return []  # nothing emulates an NPU
     if project.jobs.engine == DASK and not any(target.providers for target in with_devices):
         return _on_farm(project, with_devices, jobs, progress or Progress(), runs)
     return list(profiles(project, with_devices, progress, runs))
+
+
+@dataclass(frozen=True)
+class NpuRun:
+    """The estimate of Vela for a model of a target with an NPU."""
+
+    target: str
+    model: str
+    module: str
+    facts: NpuFacts
+
+
+def npu_estimates(project: Project, targets: Sequence[str] = (), models: Sequence[str] = ()) -> list[NpuRun]:
+    """Return Vela's estimates in the archives of the selected models, which have been built."""
+    return [
+        NpuRun(target.name, job.model, module.name, module.npu)
+        for target in target_jobs(project, targets, models)
+        for job in target.models
+        if target.npu is not None
+        for module in open_archive(job.archive).modules
+        if module.npu is not None
+    ]
 
 
 SECONDS_AN_IMAGE = 120.0
@@ -149,7 +176,7 @@ def profile_here(argument: tuple[ProfileJob, str, int]) -> dict[str, bytes]:
 
 def not_profiled(targets: Sequence[TargetJob]) -> list[str]:
     """Return a line for each of ``targets`` that ``profile_models`` omits, if it does not omit all of them."""
-    omitted = [target.name for target in targets if target.run_board is None]
+    omitted = [target.name for target in targets if target.run_board is None and target.npu is None]
     if len(omitted) == len(targets):
         return []
     return [f"target {name} has no board that QEMU emulates, and no mcu (add one)" for name in omitted]

@@ -310,6 +310,7 @@ def _model(
     checked = checks.get((found.job.target.name, owner.name), {}) if found.job else {}
     return {
         **_owner(_with_origins(owner, networks)),
+        **({"devices": [asdict(part) for part in parts]} if (parts := report.parts_by_device(owner)) else {}),
         **({"budget": budget.to_json()} if budget else {}),
         **({"networks": listed} if found.job else {}),
         **checked,

@@ -55,6 +55,7 @@ OF_TARGETS: Mapping[str, Any] = {
     "runner": {**GDB, "gdb": "localhost:4444"},
     "devices": {"dsp": {"cpu": "cortex-m7"}},
     "memories": {"sram": {"size": "64 KiB", "waits": 1}},
+    "npu": {"type": "ethos-u55", "macs": 128},
 }
 MODELS: Mapping[str, dict[str, Any]] = {
     "TFLite": {"source": "net.tflite"},

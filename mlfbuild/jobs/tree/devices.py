@@ -14,7 +14,7 @@ from typing import Protocol
 
 from mlfbuild.core import InputFileError, UsageError, shown, suggestion
 from mlfbuild.jobs.tree.build_text import check_path
-from mlfbuild.library import CodegenFile, DeviceCode, Module, device_code, sanitize_name
+from mlfbuild.library import CodegenFile, DeviceCode, Module, data_symbol, device_code, sanitize_name
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _GRAPH_HEADER = "blobs"
@@ -175,9 +175,8 @@ def _data(module: Module, code: DeviceCode, tools: DeviceTools) -> tuple[DeviceD
     found: dict[str, DeviceData] = {}
     for file in files:
         check_path(f"codegen/{file.path}")
-        # TVM's names begin with the module's, which the symbol already has.
         name = sanitize_name(file.path.name.removeprefix(f"{module.name}_"))
-        symbol = f"mlf_{module.name}_{code.symbol}_{name}"
+        symbol = data_symbol(module.name, code.name, file.path.name)
         other = found.get(symbol)
         if other is not None:
             reason = f"codegen/{other.file.path} and codegen/{file.path} would both get the symbol {symbol}"

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
         ConstantInput, Dimension, InterfaceNames, PortNames, SignatureName, TensorName, port_problem,
     )
     from mlfbuild.library.keys.memories import ArenaMemory
+    from mlfbuild.library.keys.npu import (
+        DEDICATED_SRAM, MEMORY_MODES, NPU_DEVICE, NPU_MACS, SHARED_SRAM, SRAM_ONLY, Npu, npu_problems,
+    )
     from mlfbuild.library.keys.placement import (
         CODE, CONSTANT_CLASSES, MEMORY_CLASSES, PARAMS, SECTION, SECTION_NAME, Placement, PlacementKeys, SectionContent,
         content_of, is_collected, section_problem, symbol_stem,

@@ -32,6 +32,7 @@ from mlfbuild.library.network import (
     NetworkTensor,
     RemovedChannels,
 )
+from mlfbuild.library.npu import NpuEstimate, NpuFacts, NpuLayer
 from mlfbuild.library.numpy_types import is_supported
 from mlfbuild.library.value import (
     DeviceContext,
@@ -189,6 +190,7 @@ class Extension(ModuleFacts):
             "workspace_bound": self.workspace_bound,
             "trace": [_traced_json(traced) for traced in self.trace] or None,
             "network": None if self.network is None else network_json(self.network),
+            "npu": None if self.npu is None else _npu_json(self.npu),
             "notes": list(self.notes) or None,
             "extensions": dict(sorted(self.extensions.items())) or None,
             **{name: getattr(self, name) or None for name in _PLAIN},
@@ -237,12 +239,24 @@ def read_extension(fields: Fields) -> Extension:
         network=read_network(key.member("network"), state_size) if "network" in key else None,
         hook="hook" in key and key.flag("hook"),
         **_read_texts(key),
+        npu=_read_npu(key.member("npu")) if "npu" in key else None,
         notes=key.texts("notes"),
         extensions=_read_facts(key) if "extensions" in key else {},
         export_utc="export_utc" in key and key.flag("export_utc"),
         unknown=kept_fields(key, "unknown"),
         archive=kept_fields(key, "archive"),
     )
+
+
+def _npu_json(npu: NpuFacts) -> dict[str, Any]:
+    estimate = {**vars(npu.estimate), "layers": [vars(layer) for layer in npu.estimate.layers]}
+    return {**vars(npu), "on_core": list(npu.on_core), "estimate": estimate}
+
+
+def _read_npu(entry: Fields) -> NpuFacts:
+    estimate = entry.member("estimate")
+    layers = tuple(layer.record(NpuLayer) for layer in estimate.objects("layers"))
+    return entry.record(NpuFacts, on_core=entry.texts("on_core"), estimate=estimate.record(NpuEstimate, layers=layers))
 
 
 def _read_facts(module: Fields) -> dict[str, Fact]:

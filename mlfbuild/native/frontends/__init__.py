@@ -22,5 +22,6 @@ if TYPE_CHECKING:
     from mlfbuild.native.frontends.model_files import NetworkFiles, SourceFiles
     from mlfbuild.native.frontends.models import parse_files, parse_model, read_model
     from mlfbuild.native.frontends.ports import declared_ports
+    from mlfbuild.native.frontends.tflite.importer import tensor_names
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -54,6 +54,8 @@ class Choices:
     state: Mapping[str, str] = field(default_factory=dict)
     signature: str | None = None
     constants: Mapping[str, OptionValue] = field(default_factory=dict)
+    accelerator: str = ""
+    """The NPU for which Vela compiled the file; no choice of the user, but of the target."""
 
     @classmethod
     def of(cls, options: Mapping[str, object]) -> Choices:

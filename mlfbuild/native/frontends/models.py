@@ -133,4 +133,5 @@ def parse_files(
         )
     from mlfbuild.native.frontends.tflite import parse_tflite
 
-    return with_state(parse_tflite(files.data, name, str(path), budget, chosen.signature), chosen.state)
+    graph = parse_tflite(files.data, name, str(path), budget, chosen.signature, chosen.accelerator)
+    return with_state(graph, chosen.state)

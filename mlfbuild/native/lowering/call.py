@@ -274,6 +274,8 @@ class KernelCall:
     """The kernels among which this one was chosen; ``None`` if the operator and its type have only one."""
     parts: tuple[KernelCall, ...] = field(default=(), compare=False, repr=False)
     """The calls of the nodes of a chain for the rows of a step."""
+    may_fail: bool = False
+    """Whether the body returns an int32_t, 0 on success: another number ends the run."""
     by_rows: NetworkRows | None = field(default=None, compare=False)
     """The estimate by which operators are computed row by row; ``None`` for a single call for whole tensors."""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from mlfbuild.library import brief
 from mlfbuild.library.cgen import joined
 
-_NULL_POINTER, _MISALIGNED_POINTER, _WRONG_ARGUMENTS = -1, -3, -4
+_NULL_POINTER, _MISALIGNED_POINTER, _WRONG_ARGUMENTS, _NPU_FAILED = -1, -3, -4, -5
 ARGUMENTS_RESULT = f"{_WRONG_ARGUMENTS}; /* the number of arguments is wrong */"
 """What a packed function returns if it is called with another number of tensors; no header declares it."""
 
@@ -37,12 +37,20 @@ def misaligned_result(model: str) -> str:
     return f"MLF_{model.upper()}_MISALIGNED_POINTER"
 
 
-def print_result_macros(model: str) -> Iterator[str]:
-    """Yield the definitions of the results of ``model``."""
+def failed_result(model: str) -> str:
+    """Return the name of the result for an operator that another device could not compute."""
+    return f"MLF_{model.upper()}_NPU_FAILED"
+
+
+def print_result_macros(model: str, *, may_fail: bool = False) -> Iterator[str]:
+    """Yield the definitions of the results of ``model``; ``may_fail`` for one with operators of another device."""
     functions = f'the functions of module "{model}"'
     yield brief(f"result of {functions}: a pointer is NULL") + f"\n#define {null_result(model)} ({_NULL_POINTER})"
     about = brief(f"result of {functions}: a pointer is not aligned for its type")
     yield f"{about}\n#define {misaligned_result(model)} ({_MISALIGNED_POINTER})"
+    if may_fail:
+        about = brief(f"result of {functions}: the NPU or its driver reported an error")
+        yield f"{about}\n#define {failed_result(model)} ({_NPU_FAILED})"
 
 
 def results_comment(model: str, *others: str) -> list[str]:

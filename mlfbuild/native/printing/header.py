@@ -8,7 +8,7 @@ from mlfbuild.library import CInterface, Member, brief, guarded, interface_parts
 from mlfbuild.library.cgen import ALIGNMENT, STATE_ALIGNMENT, braces, busy_name, floating, joined, print_busy, text
 from mlfbuild.library.keys import Placement
 from mlfbuild.native.graph import DType
-from mlfbuild.native.printing.checks import print_result_macros, results_comment
+from mlfbuild.native.printing.checks import failed_result, print_result_macros, results_comment
 from mlfbuild.native.printing.functions import print_definition
 from mlfbuild.native.printing.hook import print_hook_declarations
 from mlfbuild.native.printing.interface import Interface, Port
@@ -42,7 +42,7 @@ def print_header(program: LinkedModel, source: str, placement: Placement) -> str
     """
     shares = shares_workspace(program, placement)
     # A call that finds the shared workspace busy returns a value of its own.
-    results = results_comment(program.name, *([busy_name(program.name)] if shares else []))
+    results = results_comment(program.name, *([busy_name(program.name)] if shares else []), *_failure(program))
     parts = [
         *interface_parts(_interface(program), _about_run(program, shares=shares), results),
         *_static_reset(program),
@@ -90,6 +90,10 @@ def _about_run(program: LinkedModel, *, shares: bool) -> tuple[str, ...]:
     return _POOLS if program.form.arena_io else _SHARED if shares else _STATIC
 
 
+def _failure(program: LinkedModel) -> list[str]:
+    return [failed_result(program.name)] if program.may_fail else []
+
+
 def _static_reset(program: LinkedModel) -> Iterator[str]:
     if program.resets:
         yield (
@@ -104,7 +108,7 @@ def _static_reset(program: LinkedModel) -> Iterator[str]:
 
 def _own_part(program: LinkedModel, *, shares: bool) -> Iterator[str]:
     name, upper = program.name, f"MLF_{program.name.upper()}"
-    yield from print_result_macros(name)
+    yield from print_result_macros(name, may_fail=program.may_fail)
     if shares:
         yield print_busy(name)
     yield from print_memory_types(program)
@@ -134,7 +138,7 @@ def _own_part(program: LinkedModel, *, shares: bool) -> Iterator[str]:
             for each in program.workspaces
         ),
         *state,
-        *results_comment(name),
+        *results_comment(name, *_failure(program)),
     )
     if program.hook:
         yield from print_hook_declarations(program)

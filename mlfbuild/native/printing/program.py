@@ -10,7 +10,7 @@ from functools import cached_property
 from mlfbuild.library import WORKSPACE_POOL
 from mlfbuild.native.c_calling_form import C_INTERFACE, CodeForm
 from mlfbuild.native.graph import C_TYPES, Graph, Node, State, Tensor
-from mlfbuild.native.graph.ops import Fused, Reshape
+from mlfbuild.native.graph.ops import EthosU, Fused, Reshape
 from mlfbuild.native.lowering import Constant, KernelCall, Origin, ScratchBuffer
 from mlfbuild.native.memory import Location, Plan, StorageKind
 from mlfbuild.native.printing.constant_sections import class_of
@@ -182,6 +182,17 @@ class LinkedModel(PrintedProgram):
     def constants_size(self) -> int:
         """Bytes of all constants; gaps between them are not counted."""
         return sum(constant.size for constant in self.constants)
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether an operator can fail."""
+        return any(function.call.may_fail for function in self.functions)
+
+    @property
+    def npu_memory(self) -> int:
+        """Bytes of the NPU's own memory, 0 if the network needs none."""
+        operators = (node.operator for node in self.graph.nodes)
+        return max((each.fast for each in operators if isinstance(each, EthosU)), default=0)
 
     @property
     def headers(self) -> tuple[str, ...]:

@@ -7,12 +7,18 @@ from collections.abc import Iterator, Sequence
 from mlfbuild import __version__
 from mlfbuild.library import KERNEL_FOLDER, Identity
 from mlfbuild.library.cgen import ALIGNMENT, PARAMS_SECTION, STATE_ALIGNMENT, comment_text, wrapped
-from mlfbuild.library.keys import CONSTANT_CLASSES, Placement
+from mlfbuild.library.keys import CONSTANT_CLASSES, Npu, Placement
 from mlfbuild.native.graph import Graph
 from mlfbuild.native.kernels import include_lines
 from mlfbuild.native.lowering import Constant
 from mlfbuild.native.memory import StorageKind
-from mlfbuild.native.printing.checks import Pointer, print_checks, print_null_check, print_result_macros
+from mlfbuild.native.printing.checks import (
+    Pointer,
+    failed_result,
+    print_checks,
+    print_null_check,
+    print_result_macros,
+)
 from mlfbuild.native.printing.file_plan import header_path
 from mlfbuild.native.printing.functions import NodeFunction, print_definition
 from mlfbuild.native.printing.header import print_structs
@@ -31,6 +37,7 @@ from mlfbuild.native.printing.variants import Variant, lesser, print_lesser, pri
 from mlfbuild.native.printing.workspace import (
     print_attributes,
     print_memory_types,
+    print_npu_memory,
     print_pool_functions,
     print_static_call,
     print_workspace,
@@ -38,10 +45,12 @@ from mlfbuild.native.printing.workspace import (
 from mlfbuild.targets import Cpu
 
 
-def print_source(program: LinkedModel, source: str, model_id: str, placement: Placement, cpu: Cpu) -> Iterator[str]:
+def print_source(
+    program: LinkedModel, source: str, model_id: str, placement: Placement, cpu: Cpu, npu: Npu | None = None
+) -> Iterator[str]:
     """Yield the text of ``<model>_lib0.c`` for ``cpu``, large constants in pieces.
 
-    The model is in the file named ``source``, which has the SHA-256 ``model_id``.
+    The model is in the file named ``source``, which has the SHA-256 ``model_id``. ``npu`` places the memory of an NPU.
     """
     first = source_notice(source, model_id, program.headers)
     yield f"{first}\n\n{cpu_check(cpu)}{_includes(program, placement)}\n\n{_sections(program, placement)}"
@@ -52,6 +61,7 @@ def print_source(program: LinkedModel, source: str, model_id: str, placement: Pl
         print_table(program) if program.trace else "",
         print_workspace(program, placement),
         print_state(program, placement),
+        print_npu_memory(program, npu),
         *(print_function(program.graph, function) for function in program.functions),
         print_reset(program),
         *_reentrant_entries(program),
@@ -64,7 +74,7 @@ def print_source(program: LinkedModel, source: str, model_id: str, placement: Pl
 
 def _undeclared(program: LinkedModel) -> Iterator[str]:
     """Yield what the header of TVM's C interface declares, for a packed function, which has no header."""
-    yield from print_result_macros(program.name)
+    yield from print_result_macros(program.name, may_fail=program.may_fail)
     yield from print_memory_types(program)
 
 
@@ -143,7 +153,8 @@ def print_function(graph: Graph, function: NodeFunction) -> str:
         f"/* {node_comment(graph, function.node)}",
         f"   The kernel and its structs are in {KERNEL_FOLDER}/{function.call.header}. */",
     )
-    head = wrapped(f"MLF_NOINLINE static void {function.name}(", parameters, ")", 0)
+    result = "int32_t" if function.call.may_fail else "void"
+    head = wrapped(f"MLF_NOINLINE static {result} {function.name}(", parameters, ")", 0)
     return print_definition(head, (f"    {line}" for line in function.call.body), about)
 
 
@@ -247,7 +258,11 @@ def _step(step: ModelStep, program: LinkedModel) -> Iterator[str]:
     yield f"       {node_comment(program.graph, step.node)} */"
     if program.hook:
         yield from print_ask(step)
-    if step.function is not None:
+    if step.function is not None and step.function.call.may_fail:
+        yield f"    if ({wrapped(f'{step.function.name}(', step.arguments, ') != 0', 8)}) {{"
+        yield f"        return {failed_result(program.name)};"
+        yield "    }"
+    elif step.function is not None:
         yield f"    {wrapped(f'{step.function.name}(', step.arguments, ')', 4)};"
     else:
         yield "    /* nothing to do: input and output are the same bytes */"

@@ -44,6 +44,8 @@ def _attributes(operator: Operator) -> str:
 
 
 def _value(value: object) -> str:
+    if isinstance(value, bytes):
+        return f"{len(value)}bytes"
     return str(getattr(value, "name", value)).replace(" ", "")
 
 

@@ -18,7 +18,7 @@ from mlfbuild.library.cgen import (
     print_shared_workspace,
     union_members,
 )
-from mlfbuild.library.keys import Placement
+from mlfbuild.library.keys import Npu, Placement
 from mlfbuild.native.graph import C_TYPES
 from mlfbuild.native.memory import StorageKind
 from mlfbuild.native.printing.checks import print_null_check
@@ -119,6 +119,25 @@ def _definition(workspace: PrintedWorkspace) -> Iterator[str]:
 
 def _peak_use(workspace: PrintedWorkspace) -> str:
     return f"/* Peak use: {workspace.lower_bound} of {workspace.size} bytes. */"
+
+
+def print_npu_memory(program: LinkedModel, npu: Npu | None) -> str:
+    """Return the definition of the memory of an NPU that has its own; empty if there is none.
+
+    It is static, although run functions are reentrant: the driver lets one run at a time use an NPU.
+    """
+    if not program.npu_memory:
+        return ""
+    section = (npu.fast_section if npu is not None else None) or f"{WORKSPACE_SECTION}.npu"
+    return "\n".join(
+        [
+            "/* The NPU's own memory: it holds nothing between calls of the NPU. */",
+            "#if defined(__GNUC__) && defined(__ELF__)",
+            f'__attribute__((section("{section}")))',
+            "#endif",
+            f"MLF_ALIGNED({ALIGNMENT}) static uint8_t {program.prefix}_npu_workspace[{program.npu_memory}];",
+        ]
+    )
 
 
 def in_own_section(name: str) -> list[str]:

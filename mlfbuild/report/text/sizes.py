@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from mlfbuild.core import text_table
 from mlfbuild.project import Budget
+from mlfbuild.report.sizes.devices import parts_by_device
 from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS, Owner, Sizes
 from mlfbuild.report.text.columns import used_part
 
@@ -25,6 +26,7 @@ def sizes_text(sizes: Sizes, budgets: Mapping[str, Budget], whole: Budget, *, ve
     known = [_row(owner) for owner in (*owners, total) if owner.name not in sizes.mixed]
     unknown = [(name, *["unknown"] * (len(header) - 1)) for name in sizes.mixed]
     lines = [text_table([*unknown, *known], header=header, align="lrrrrr")]
+    lines += [line for owner in sizes.models for line in _devices(owner)]
     lines += [line for owner in sizes.models for line in _largest(owner, _ALL if verbose else _SHOWN)]
     lines += list(_budget_lines(sizes, budgets, whole, total))
     return "\n".join(lines)
@@ -33,6 +35,16 @@ def sizes_text(sizes: Sizes, budgets: Mapping[str, Budget], whole: Budget, *, ve
 def _row(owner: Owner) -> tuple[str, ...]:
     numbers = (owner.flash, *(owner.of_kind(kind) for kind in FLASH_KINDS), owner.ram)
     return owner.name, *(f"{number:,}" for number in numbers)
+
+
+def _devices(owner: Owner) -> Iterator[str]:
+    """Yield the bytes of a model by device, if an NPU has some."""
+    parts = parts_by_device(owner)
+    if parts:
+        yield ""
+        yield f"model {owner.name}, by device (both work in the arena of the core)"
+        rows = [(part.device, f"{part.flash:,}", f"{part.ram:,}") for part in parts]
+        yield text_table(rows, header=("", "flash", "RAM"), align="lrr", indent=2)
 
 
 def _largest(owner: Owner, count: int) -> Iterator[str]:

@@ -72,7 +72,7 @@ def missing_tools(project: Project) -> dict[str, list[str]]:
 
     The interpreters of ``compiler: tvm`` are not run; `mlfbuild doctor` does that.
     """
-    from mlfbuild.usecases.doctor.needs import model_programs  # runs find_program only
+    from mlfbuild.usecases.doctor.needs import model_programs, vela_program  # runs find_program only
 
     own = [model for model in project.models.values() if model.compiler != "tvm"]
     programs = [program for program in model_programs(own) if program.missing]
@@ -81,6 +81,8 @@ def missing_tools(project: Project) -> dict[str, list[str]]:
         on_target = {model.name for model in project.models_on(name)}
         # The compiler for the CPU first, because all models of the target need it.
         lacking = [*_compiler(target)]
+        vela = vela_program(target, project.root)
+        lacking += [f"{vela.missing}; {vela.advice}"] if vela is not None and vela.missing else []
         lacking += [f"{each.missing}; {each.advice}" for each in programs if each.model in on_target]
         if lacking:
             found[name] = lacking

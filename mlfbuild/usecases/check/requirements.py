@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from mlfbuild.core import Diagnostic, Mistake, MlfError, ProjectFileError, listed, suggestion
 from mlfbuild.jobs import toolchain_of
 from mlfbuild.library import Module, Requirement, device_code
-from mlfbuild.library.keys import CODE, MEMORY_CLASSES
+from mlfbuild.library.keys import CODE, MEMORY_CLASSES, NPU_DEVICE
 from mlfbuild.project import KeyPath, ModelSpec, Project, Provider, TargetSpec, mcu_of, ranked_by_order, run_budgets
 from mlfbuild.requirements import file_lists, folder_library, model_requirements, requirement_problems
 
@@ -20,7 +20,7 @@ def check_dependencies(project: Project) -> list[str]:
     folders.
     """
     # `None` for a model whose requirements only compiling shows.
-    known = {name: known_requirements(model) for name, model in project.models.items()}
+    known = {name: known_requirements(model, project) for name, model in project.models.items()}
     required = {one.name for of_model in known.values() for one in of_model or ()}
     providers = project.dependencies.values()
     problems: list[str | Diagnostic] = []
@@ -52,7 +52,7 @@ def unused_devices(project: Project) -> list[str]:
     """
     found = []
     for target in project.targets.values():
-        known = [_devices_of(model) for model in project.models_on(target.name)]
+        known = [_devices_of(model, target) for model in project.models_on(target.name)]
         used = {name for names in known if names is not None for name in names}
         # If the devices of one model are unknown, any of the declared ones may be its own.
         for name in target.devices if None not in known else ():
@@ -69,7 +69,7 @@ def _undeclared_devices(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
     """Yield each device that a model has code for and a target of the model does not declare with a compiler."""
     for target in project.targets.values():
         models = project.models_on(target.name)
-        built = ((model, *device) for model in models for device in (_devices_of(model) or {}).items())
+        built = ((model, *device) for model in models for device in (_devices_of(model, target) or {}).items())
         for model, name, is_built in built:
             device = target.devices.get(name)
             if is_built and (device is None or not device.names_compiler):
@@ -79,10 +79,13 @@ def _undeclared_devices(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
                 yield ("targets", target.name, "devices", name), mistake
 
 
-def _devices_of(model: ModelSpec) -> Mapping[str, bool] | None:
-    """Return the devices that ``model`` has files for, and whether these have to be compiled; ``None`` if unknown."""
+def _devices_of(model: ModelSpec, target: TargetSpec) -> Mapping[str, bool] | None:
+    """Return the devices that ``model`` has files for on ``target``, and whether these have to be compiled.
+
+    ``None`` if they are unknown.
+    """
     if model.compiler == "native":
-        return {}
+        return {} if target.npu is None else {NPU_DEVICE: False}
     if model.compiler != "archive":
         return None
     modules = _modules(model)
@@ -186,6 +189,7 @@ def _unchecked_of_models(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
             for each in project.firmware.values()
             if model.name in each.models
             for target in crossed & {*each.targets}
+            if project.targets[target].npu is None
             for key in run_budgets(
                 board=project.targets[target].board is not None, mcu=mcu_of(project.targets[target]) is not None
             )
@@ -202,14 +206,14 @@ def _crossed(project: Project, targets: Iterable[str]) -> set[str]:
     return {name for name in targets if toolchain_of(project.targets[name]) is not None}
 
 
-def known_requirements(model: ModelSpec) -> tuple[Requirement, ...] | None:
+def known_requirements(model: ModelSpec, project: Project) -> tuple[Requirement, ...] | None:
     """Return the requirements of ``model``; ``None`` if only compiling shows them, or if the archive is damaged.
 
-    ``()`` for models that mlfbuild compiles, which require no library; ``None`` for those of external programs, whose
-    archive is not made yet.
+    ``()`` for models that mlfbuild compiles for cores alone, which require no library; ``None`` for those of external
+    programs, whose archive is not made yet, and of which Vela decides whether an NPU computes a part.
     """
     if model.compiler == "native":
-        return ()
+        return () if all(project.targets[name].npu is None for name in model.targets) else None
     if model.compiler != "archive":
         return None
     modules = _modules(model)

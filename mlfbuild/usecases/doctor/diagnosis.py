@@ -118,6 +118,9 @@ def diagnose(project: Path | None, targets: Sequence[str] = ()) -> Diagnosis:
         names = {state.name for state in states}
         compiling += needs.model_programs(model for model in known.models.values() if names & {*model.targets})
         states = [_with_models(state, known, compiling) for state in states]
+        velas = {name: needs.vela_program(known.targets[name], known.root) for name in names}
+        compiling += [vela for vela in velas.values() if vela is not None]
+        states = [_with_vela(state, velas[state.name]) for state in states]
         found = foreseen(known)
         found = replace(found, mistakes=(*project_mistakes(known), *found.mistakes))
         states = [_with_mistakes(state, known, found) for state in states]
@@ -158,6 +161,15 @@ def _with_models(state: TargetState, project: Project, programs: Sequence[needs.
     """Return ``state`` with the missing programs of the target's models."""
     models = {model.name for model in project.models_on(state.name)}
     return replace(state, missing=(*state.missing, *(p.missing for p in programs if p.missing and p.model in models)))
+
+
+def _with_vela(state: TargetState, vela: needs.ModelProgram | None) -> TargetState:
+    """Return ``state`` for a target whose NPU needs ``vela``, and which QEMU does not emulate."""
+    if vela is None:
+        return state
+    missing = (*state.missing, *([vela.missing] if vela.missing else []))
+    unverified = "QEMU does not emulate its NPU" if state.board in BOARDS else state.unverified
+    return replace(state, missing=missing, unverified=unverified)
 
 
 def _with_mistakes(state: TargetState, project: Project, found: Foreseen) -> TargetState:

@@ -6,6 +6,7 @@ the project: whether their files are on this machine, and in which version.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +14,9 @@ from pathlib import Path
 from mlfbuild.compilers.external import find_program
 from mlfbuild.compilers.tvm import find_interpreter, tvm_version
 from mlfbuild.core import Diagnostic, InputFileError, MlfError, ProjectFileError, ToolNotFoundError, require_extra
-from mlfbuild.project import ModelSpec, Project, Provider, asked_for, filled
+from mlfbuild.ethos_u import vela_version
+from mlfbuild.jobs import npu_of
+from mlfbuild.project import ModelSpec, Project, Provider, TargetSpec, asked_for, filled
 from mlfbuild.quantization import engine_of
 from mlfbuild.usecases.check.requirements import known_requirements
 
@@ -43,6 +46,18 @@ def model_programs(models: Iterable[ModelSpec]) -> Iterator[ModelProgram]:
             found = ModelProgram(model.name, _name(model), None, missing=reason, advice=advice)
         if found is not None:
             yield found
+
+
+def vela_program(target: TargetSpec, root: Path) -> ModelProgram | None:
+    """Return the Vela of ``target``, which belongs to a project in ``root``; ``None`` if the target has no NPU."""
+    npu = npu_of(target, root)
+    if npu is None:
+        return None
+    name = f"Vela for {target.name}"
+    try:
+        return ModelProgram("", name, Path(npu.python or sys.executable), vela_version(npu.python))
+    except ToolNotFoundError as error:
+        return ModelProgram("", name, None, missing=f"{error.place}: {error.reason}", advice=error.hint)
 
 
 def _found(model: ModelSpec) -> ModelProgram | None:
@@ -97,7 +112,7 @@ def dependency_states(project: Project) -> Iterator[ProviderState]:
 
 def needed_on(project: Project, target: str, missing: Iterable[ProviderState]) -> tuple[str, ...]:
     """Return why models of ``target`` cannot be built, for those of ``missing`` that they are known to require."""
-    required = {one.name for model in project.models_on(target) for one in known_requirements(model) or ()}
+    required = {one.name for model in project.models_on(target) for one in known_requirements(model, project) or ()}
     return tuple(state.missing for state in missing if state.missing and state.name in required)
 
 

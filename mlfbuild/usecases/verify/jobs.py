@@ -165,14 +165,17 @@ def left_out(project: Project, targets: Sequence[TargetJob]) -> list[LeftOut]:
             for module in missing
         ]
     return found + [
-        LeftOut(
-            f"target.{target.name}",
-            f"target {target.name} has no runner, no board that QEMU emulates, and no mcu (add one, or another target "
-            "with the same CPU)",
-        )
+        LeftOut(f"target.{target.name}", f"target {target.name} {_no_machine(target)}")
         for target in targets
         if not _can_run(target)
     ]
+
+
+def _no_machine(target: TargetJob) -> str:
+    """Return why nothing runs the code of ``target``, and what to do."""
+    if target.npu is not None:
+        return "has an NPU, which QEMU does not emulate, and no runner (add one)"
+    return "has no runner, no board that QEMU emulates, and no mcu (add one, or another target with the same CPU)"
 
 
 def _remedy(model: CompileJob, arrays: str) -> str:

@@ -14,7 +14,7 @@ from mlfbuild.native.frontends.tflite.operators.detections import resized
 from mlfbuild.native.frontends.tflite.reader import SEE, RawOperator, RawSubgraph
 from mlfbuild.native.frontends.tflite.tensors import Tensors, unique_names
 from mlfbuild.native.frontends.tflite.unsigned import held_as_int8
-from mlfbuild.native.graph import Array, ConstantBudget, GraphError, Node, Operands, OperatorError, Tensor
+from mlfbuild.native.graph import Array, ConstantBudget, GraphError, Node, Operands, OperatorError, Tensor, ops
 
 
 class SubgraphConversion:
@@ -65,6 +65,11 @@ class SubgraphConversion:
         self.tensors.fill(index, value)
 
 
+def is_known(operator: RawOperator) -> bool:
+    """Return whether the graph has ``operator``; a call of an NPU only if the file was compiled for the target's."""
+    return isinstance(operator.options, ops.EthosU) or is_supported(operator.code, operator.custom_code)
+
+
 def described(operator: RawOperator) -> str:
     """Return the name of an operator in messages: ``CONV_2D``, ``CUSTOM 'Detect'``."""
     custom = f" {operator.custom_code!r}" if operator.custom_code else ""
@@ -106,7 +111,7 @@ def check_operators(conversion: SubgraphConversion, operators: Sequence[RawOpera
     """Record which of ``operators`` this compiler does not have, each once; refuse files for an accelerator."""
     missing: dict[tuple[int, str], RawOperator] = {}
     for operator in operators:
-        if not is_supported(operator.code, operator.custom_code):
+        if not is_known(operator):
             missing.setdefault((operator.code, operator.custom_code), operator)
     for operator in missing.values():
         # Known prefixes identify the program that made the file.

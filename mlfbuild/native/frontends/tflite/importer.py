@@ -56,13 +56,14 @@ from mlfbuild.native.frontends.tflite.conversion import (
     check_free_shapes,
     check_operators,
     complex_refused,
+    is_known,
 )
 from mlfbuild.native.frontends.tflite.nodes import OperatorNodes, is_dequantized, settle_shape
+from mlfbuild.native.frontends.tflite.npu import with_npu_calls
 from mlfbuild.native.frontends.tflite.operators import (
     SHAPES,
     VARIABLES,
     TfliteSite,
-    is_supported,
     operator_name,
     operator_row,
 )
@@ -70,7 +71,7 @@ from mlfbuild.native.frontends.tflite.reader import RawOperator, RawSubgraph, Re
 from mlfbuild.native.frontends.tflite.tensors import unique_names
 from mlfbuild.native.frontends.tflite.unsigned import refusal
 from mlfbuild.native.frontends.tflite.variables import Key, Variables, VariableValue
-from mlfbuild.native.graph import ConstantBudget, Graph, GraphError, Node, OperatorError, evaluate
+from mlfbuild.native.graph import ConstantBudget, Graph, GraphError, Node, OperatorError, evaluate, ops
 
 _OF_LITERT = "have the numbers of LiteRT's reference kernels, because TensorFlow Lite Micro does not run them"
 _TAKE_COMPLEX = frozenset({"COMPLEX_ABS", "EXPAND_DIMS", "IMAG", "REAL", "RESHAPE", "RFFT2D", "SQUEEZE"})
@@ -80,12 +81,18 @@ _CONSEQUENCES = frozenset({"input-not-constant", "operator-invalid"})
 
 
 def parse_tflite(
-    data: bytes, name: str, where: str, budget: ConstantBudget | None = None, signature: str | None = None
+    data: bytes,
+    name: str,
+    where: str,
+    budget: ConstantBudget | None = None,
+    signature: str | None = None,
+    accelerator: str = "",
 ) -> Graph:
     """Return the TFLite model in ``data`` as a graph called ``name``; ``where`` names the file in messages.
 
     ``budget`` limits the constants that are made; the default is that of a file of this size. ``signature`` selects
-    the subgraph; the default is the first one, which runtimes also run.
+    the subgraph; the default is the first one, which runtimes also run. ``accelerator`` is the NPU for which Vela
+    compiled the file.
     Raises ``InputFileError`` if it is not a valid model, ``UnsupportedModelError`` if it uses an operator, a type or a
     variant that is not supported, or if the tensors and attributes of an operator contradict its rules, and
     ``UsageError`` if there is no such ``signature``.
@@ -93,6 +100,8 @@ def parse_tflite(
     with naming_file(where, "tflite-malformed"):
         reader = Reader(data)
         subgraphs, signatures = reader.read(), reader.signatures()
+        if accelerator:
+            subgraphs = with_npu_calls(reader, subgraphs, accelerator)
         index = 0 if signature is None else _selected(signatures, signature, name)
         importer = _Importer(subgraphs[index], budget or ConstantBudget.of_file(len(data)), subgraphs, index)
         graph = importer.graph(name)
@@ -102,6 +111,16 @@ def parse_tflite(
     notes = [f"{words} {_OF_LITERT}" for words in importer.only_litert]
     notes += _left_out(idle, signatures, signature)
     return graph.with_notes([*graph.notes, *notes], litert=bool(importer.only_litert))
+
+
+def tensor_names(data: bytes, where: str) -> frozenset[str]:
+    """Return the names of all tensors in ``data``, the file ``where``.
+
+    Raises ``InputFileError`` if it is not a TFLite model that can be read: programs that get the file unread would fail
+    at an unexpected place.
+    """
+    with naming_file(where, "tflite-malformed"):
+        return frozenset(tensor.name for subgraph in Reader(data).read() for tensor in subgraph.tensors)
 
 
 def port_names_in(data: bytes, signature: str | None, name: str) -> tuple[list[str], list[str]]:
@@ -236,7 +255,7 @@ class _Importer:
     def _supported(self, operator: RawOperator) -> list[Node]:
         """Return the nodes of ``operator``; if it is not supported, record why and return none."""
         conversion = self._conversion
-        refused = not is_supported(operator.code, operator.custom_code)
+        refused = not is_known(operator)
         if not conversion.tensors.refused.isdisjoint((*operator.inputs, *operator.outputs)):
             refused = True  # for a reason that is recorded
         try:
@@ -269,6 +288,10 @@ class _Importer:
         is_complex = conversion.tensors.are_complex((*operator.inputs, *operator.outputs))
         if is_complex and operator_name(code) not in _TAKE_COMPLEX:
             raise complex_refused(conversion.place(operator))
+        if isinstance(operator.options, ops.EthosU):
+            inputs = tuple(tensor.name for tensor in conversion.inputs(operator))
+            outputs = tuple(conversion.tensors.at(conversion.place(operator), each).name for each in operator.outputs)
+            return [Node(outputs[0] if outputs else "", operator.options, inputs, outputs)]
         row = operator_row(code, operator.custom_code)
         if row is not None:
             return self._operators.nodes(operator, row)

@@ -170,6 +170,18 @@ class Reader:
                 found.setdefault(_text(name), int(index))
         return found
 
+    def metadata(self, name: str) -> bytes | None:
+        """Return the content of the metadata called ``name``, ``None`` if there is none."""
+        with reading("metadata"):
+            count = self._count("metadata", self._model.MetadataLength())
+            for entry in map(self._model.Metadata, range(count)):
+                found = entry.Name() or b""
+                self._charge(len(found))
+                if _text(found) == name:
+                    content = self._content(entry.Buffer())
+                    return None if content is None else self._vector(content).tobytes()
+        return None
+
     def _subgraph(self, index: int, codes: Sequence[tuple[int, str]]) -> RawSubgraph:
         place = f"subgraph {index}, " if index else ""
         with reading("subgraphs"):

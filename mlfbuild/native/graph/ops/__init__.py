@@ -12,6 +12,7 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
+    from mlfbuild.native.graph.ops.accelerator.ethos_u import EthosU
     from mlfbuild.native.graph.ops.activation.elu import Elu
     from mlfbuild.native.graph.ops.activation.gelu import Gelu
     from mlfbuild.native.graph.ops.activation.hard_swish import HardSwish

@@ -1,0 +1,140 @@
+"""Read the custom operators ``ethos-u`` that Arm's Vela writes.
+
+Vela's inputs of the operator are not tensors of the network: the payload and the weights are bytes, and two tensors
+only have the sizes of working memories. ``with_npu_calls`` takes them out, and puts the finished operator of the graph
+into ``RawOperator.options``, so that the importer sees an operator with the tensors of the network alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from tflite.TensorType import TensorType
+
+from mlfbuild.core import UnsupportedModelError
+from mlfbuild.ethos_u import StreamRegion, check_payload
+from mlfbuild.native.frontends.tflite.reader import RawOperator, RawSubgraph, RawTensor, Reader
+from mlfbuild.native.graph import GraphError, ops
+
+CUSTOM_CODE = "ethos-u"
+_ALLOCATION = "OfflineMemoryAllocation"
+_HEAD = 3
+"""Words before the offsets: version, number of subgraphs and of tensors."""
+_PAYLOAD, _WEIGHTS, _SCRATCH, _FAST, _FIRST = range(5)
+"""Inputs of the operator; those of the network begin at the last."""
+
+
+def with_npu_calls(reader: Reader, subgraphs: Sequence[RawSubgraph], accelerator: str) -> tuple[RawSubgraph, ...]:
+    """Return ``subgraphs`` whose operators ``ethos-u`` have an ``ops.EthosU`` in ``options``, for ``accelerator``.
+
+    Raises ``GraphError`` for operators, sizes or offsets that contradict each other, ``InputFileError`` for a payload
+    with an address outside of its regions, and ``UnsupportedModelError`` for a file with several subgraphs.
+    """
+    calls = [operator for subgraph in subgraphs for operator in subgraph.operators if _is_call(operator)]
+    if not calls:
+        return tuple(subgraphs)
+    if len(subgraphs) > 1:
+        raise UnsupportedModelError(
+            "npu-with-subgraphs",
+            place=f"{subgraphs[0].place}operator {calls[0].index}",
+            reason="a network with several subgraphs, such as loops, is not supported on an NPU",
+            hint="remove npu from the target, or compile the subgraph as a model of its own",
+        )
+    (subgraph,) = subgraphs
+    reading = _Calls(subgraph, _offsets(reader, len(subgraph.tensors)), accelerator, calls)
+    return (replace(subgraph, operators=tuple(map(reading.converted, subgraph.operators))),)
+
+
+def _is_call(operator: RawOperator) -> bool:
+    return operator.custom_code == CUSTOM_CODE
+
+
+def _offsets(reader: Reader, tensors: int) -> list[int]:
+    """Return the offset of each tensor in the working memory; -1 for those without one."""
+    content = reader.metadata(_ALLOCATION)
+    if content is None or len(content) != 4 * (_HEAD + tensors):
+        raise GraphError(f"metadata {_ALLOCATION!r}", f"does not have an offset for each of {tensors} tensors")
+    words = np.frombuffer(content, "<i4").tolist()
+    if words[:_HEAD] != [0, 1, tensors]:
+        raise GraphError(f"metadata {_ALLOCATION!r}", f"begins with {words[:_HEAD]} instead of {[0, 1, tensors]}")
+    return [int(word) for word in words[_HEAD:]]
+
+
+class _Calls:
+    """Converts the operators of one subgraph."""
+
+    def __init__(
+        self, subgraph: RawSubgraph, offsets: Sequence[int], accelerator: str, calls: Sequence[RawOperator]
+    ) -> None:
+        self._subgraph = subgraph
+        self._offsets = offsets
+        self._accelerator = accelerator
+        self._calls = [operator.index for operator in calls]
+        weights = (self._place_of(operator, _WEIGHTS) for operator in calls)
+        self._weights = list(dict.fromkeys(weights))
+
+    def _place_of(self, operator: RawOperator, at: int) -> int:
+        if len(operator.inputs) < _FIRST:
+            raise GraphError(
+                f"operator {operator.index}", f"has {len(operator.inputs)} inputs, and {_FIRST} are Vela's"
+            )
+        return operator.inputs[at]
+
+    def converted(self, operator: RawOperator) -> RawOperator:
+        """Return ``operator``, with the operator of the graph and the tensors of the network if it is a call."""
+        if not _is_call(operator):
+            return operator
+        place = f"{self._subgraph.place}operator {operator.index} ({CUSTOM_CODE})"
+        payload, weights, scratch, fast = (self._tensor(place, operator.inputs[at]) for at in range(_FIRST))
+        # One tensor for both: the NPU has no memory of its own.
+        own = 0 if scratch.index == fast.index else _size(place, fast)
+        inputs, outputs = operator.inputs[_FIRST:], operator.outputs
+        call = ops.EthosU(
+            self._calls.index(operator.index), len(self._calls), _content(place, payload), _content(place, weights),
+            self._weights.index(weights.index) if len(self._weights) > 1 else None,
+            _size(place, scratch), own, self._places(place, scratch, inputs), self._places(place, scratch, outputs),
+        )  # fmt: skip
+        regions = (
+            StreamRegion("weights", len(call.weights), writable=False),
+            StreamRegion("working memory", call.scratch, writable=True),
+            StreamRegion("memory of the NPU", call.fast or call.scratch, writable=True),
+        )
+        check_payload(call.payload, regions, self._accelerator, place)
+        return replace(operator, inputs=inputs, options=call)
+
+    def _places(self, place: str, scratch: RawTensor, indices: Sequence[int]) -> tuple[int, ...]:
+        base = self._offsets[scratch.index]
+        found = []
+        for index in indices:
+            tensor = self._tensor(place, index)
+            if tensor.type == TensorType.UINT8:
+                raise UnsupportedModelError(
+                    "npu-uint8",
+                    place=f"{place}: {tensor.name!r}",
+                    reason="uint8 tensors of an NPU are not supported",
+                    hint="convert the model again with full integer quantisation, which uses int8",
+                )
+            offset = self._offsets[index]
+            if base < 0 or offset < base:
+                raise GraphError(f"{place}: {tensor.name!r}", "has no place in the working memory")
+            found.append(offset - base)
+        return tuple(found)
+
+    def _tensor(self, place: str, index: int) -> RawTensor:
+        if not 0 <= index < len(self._subgraph.tensors):
+            raise GraphError(place, f"names tensor {index} of {len(self._subgraph.tensors)}")
+        return self._subgraph.tensors[index]
+
+
+def _content(place: str, tensor: RawTensor) -> bytes:
+    if tensor.data is None or tensor.shape != (len(tensor.data),):
+        raise GraphError(f"{place}: {tensor.name!r}", "does not have as many bytes as its shape states")
+    return bytes(tensor.data.tobytes())
+
+
+def _size(place: str, tensor: RawTensor) -> int:
+    if len(tensor.shape) != 1 or tensor.shape[0] < 0:
+        raise GraphError(f"{place}: {tensor.name!r}", "is no memory of some bytes")
+    return tensor.shape[0]

@@ -1,0 +1,1 @@
+"""Parts of a network that another device computes."""

@@ -1,0 +1,189 @@
+"""A network for a target with an Ethos-U: Vela's part becomes one call of the driver, the rest C for the core."""
+
+import functools
+import random
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mlfbuild import open_archive, write_archive
+from mlfbuild.compilers import compiler_called
+from mlfbuild.core import InputFileError, MlfError, ToolNotFoundError, UsageError, extras
+from mlfbuild.ethos_u import VelaResult, compile_with_vela, vela, vela_version
+from mlfbuild.library import CompileRequest, Module
+from mlfbuild.native import npu as for_npu
+from support.firmware_repo import tiny_network, two_layers
+from support.host_c import WARNINGS
+from support.npu_models import U55_128, U65_DEDICATED, request_for, require_vela, write_network
+
+Edit = Callable[[bytes], bytes]
+
+
+@pytest.fixture(autouse=True)
+def _vela() -> None:
+    require_vela()
+
+
+def compiled(request: CompileRequest) -> Module:
+    (module,) = compiler_called("native").compile(request).modules
+    return module
+
+
+def test_the_archive_has_stream_weights_and_facts(tmp_path: Path) -> None:
+    request = request_for(write_network(tmp_path))
+    module = compiled(request)
+    files = {str(file.path): bytes(file.content) for file in module.device_files}
+    assert list(files) == ["ethos-u/tiny_commands.bin", "ethos-u/tiny_weights.bin"]
+    assert files["ethos-u/tiny_commands.bin"].startswith(b"COP1")
+    facts = module.npu
+    assert facts is not None and facts.accelerator == "ethos-u55-128" and facts.on_core == ()
+    assert (facts.stream, facts.weights) == tuple(map(len, files.values()))
+    assert facts.scratch == module.main[0].workspace_size and facts.fast == 0
+    assert [(entry.device, entry.workspace_size, entry.constants_size) for entry in module.main] == [
+        (1, facts.scratch, 0),
+        (12, 0, facts.stream + facts.weights),
+    ]
+    assert sum(layer.macs for layer in facts.estimate.layers) == facts.estimate.macs == 8 * 4
+    assert [(each.short_name, each.version_spec) for each in module.external_dependencies] == [
+        ("ethos-u-core-driver", ">=22.5")
+    ]
+    (context,) = module.contexts
+    assert (context.device_type, context.target, context.compiler) == ("ethos-u", "ethos-u55-128", facts.compiler)
+    assert compiled(request) == module
+    archive = tmp_path / "tiny.tar"
+    write_archive(compiler_called("native").compile(request), archive)
+    assert open_archive(archive).modules == (module,)
+
+
+def test_the_code_calls_the_driver_and_compiles_without_warnings(tmp_path: Path, tool: Callable[..., str]) -> None:
+    model = tmp_path / "tiny.tflite"
+    model.write_bytes(two_layers(256))
+    module = compiled(request_for(model, U65_DEDICATED))
+    assert module.npu is not None and module.npu.fast > 0
+    for file in module.codegen:
+        path = tmp_path / "code" / file.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(bytes(file.content))
+    source, include = tmp_path / "code/host/src/tiny_lib0.c", tmp_path / "code/host/include"
+    text = source.read_text()
+    assert f"static uint8_t tvmgen_tiny_npu_workspace[{module.npu.fast}];" in text
+    assert "return MLF_TINY_NPU_FAILED;" in text
+    driver = Path(__file__).parents[1] / "support/ethos_u"
+    flags = [*WARNINGS, "-O2", "-mcpu=cortex-m55", "-I", include, "-isystem", driver]
+    subprocess.run([tool("arm-none-eabi-gcc"), *flags, "-c", source, "-o", tmp_path / "tiny.o"], check=True)
+
+
+def test_operators_may_stay_on_the_core(tmp_path: Path) -> None:
+    path = tmp_path / "two.tflite"
+    path.write_bytes(two_layers(16))
+    kept = compiled(request_for(path, replace(U55_128, keep_on_core=("FULLY_CONNECTED",))))
+    assert kept.npu is None and kept.device_files == () and kept.external_dependencies == ()
+    assert kept.notes[0] == "the NPU is not used: Vela leaves all 2 operators to the core"
+    assert kept.notes[1].startswith("stays on the core: FULLY_CONNECTED ")
+    assert all(note.endswith(": keep-on-core names it") for note in kept.notes[1:])
+
+
+@functools.cache
+def _result() -> VelaResult:
+    return compile_with_vela(tiny_network(0), U55_128, Path("tiny.tflite"))
+
+
+def edited(monkeypatch: pytest.MonkeyPatch, edit: Edit) -> None:
+    """Change what Vela wrote before it is read."""
+    monkeypatch.setattr(for_npu, "compile_with_vela", lambda *_: replace(_result(), model=edit(_result().model)))
+
+
+def _far(model: bytes) -> bytes:
+    """Let the first output begin 2 GiB further."""
+    at = model.index(struct.pack("<I", 0x4010), model.index(b"COP1"))
+    return model[: at + 7] + b"\x80" + model[at + 8 :]
+
+
+def _outside(model: bytes) -> bytes:
+    """Give the last tensor an offset outside of the working memory."""
+    at = model.index(struct.pack("<6i", 0, 1, 5, -1, -1, 0))
+    return model[: at + 28] + struct.pack("<i", 1 << 20) + model[at + 32 :]
+
+
+@pytest.mark.parametrize(
+    ("edit", "code", "place"),
+    [
+        (_far, "npu-stream-damaged", "operator 0 (ethos-u): command stream"),
+        (lambda model: model.replace(b"COP1", b"COP2"), "npu-stream-damaged", "operator 0 (ethos-u): command stream"),
+        (_outside, "operator-invalid", "ETHOS_U"),
+        (lambda model: model.replace(b"OfflineMemory", b"OfflineMemorx"), "tflite-malformed", "metadata"),
+    ],
+)
+def test_what_vela_wrote_is_not_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edit: Edit, code: str, place: str
+) -> None:
+    request = request_for(write_network(tmp_path))
+    edited(monkeypatch, edit)
+    with pytest.raises(MlfError) as caught:
+        compiled(request)
+    assert caught.value.code == code and place in str(caught.value)
+    assert caught.value.exit_code == (4 if code == "operator-invalid" else 5)
+
+
+def test_damaged_files_of_vela_end_in_an_error_or_compile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers, request = random.Random(2), request_for(write_network(tmp_path))
+
+    def flip(model: bytes) -> bytes:
+        changed = bytearray(model)
+        for _ in range(numbers.choice((1, 2, 8))):
+            changed[numbers.randrange(len(model))] ^= 1 << numbers.randrange(8)
+        return bytes(changed)
+
+    edited(monkeypatch, flip)
+    codes = set()
+    for _ in range(150):
+        try:
+            compiled(request)
+        except MlfError as error:
+            codes.add(error.code)
+    assert {"npu-stream-damaged", "tflite-malformed"} <= codes
+
+
+@pytest.mark.parametrize(
+    ("more", "place"),
+    [
+        ({"executor": "graph"}, "tiny: executor"),
+        ({"options": {"stream": True}}, "tiny: options.stream"),
+        ({"options": {"layout": "single-file"}}, "tiny: options.layout"),
+        ({"options": {"signature": "run"}}, "tiny: options.signature"),
+    ],
+)
+def test_options_that_an_npu_excludes(tmp_path: Path, more: dict[str, object], place: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        compiled(request_for(write_network(tmp_path), **more))
+    assert (caught.value.code, caught.value.place) == ("option-with-npu", place)
+
+
+def test_a_file_that_is_no_model_is_refused_before_vela_runs(tmp_path: Path) -> None:
+    path = write_network(tmp_path)
+    path.write_bytes(path.read_bytes()[:40])
+    with pytest.raises(InputFileError) as caught:
+        compiled(request_for(path))
+    assert caught.value.code == "tflite-malformed"
+
+
+def test_without_vela_the_error_names_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> str:
+        raise vela.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(vela.metadata, "version", missing)
+    monkeypatch.setattr(extras, "_is_there", lambda _: False)
+    vela_version.cache_clear()
+    with pytest.raises(ToolNotFoundError) as caught:
+        compiled(request_for(write_network(tmp_path)))
+    assert (caught.value.exit_code, caught.value.hint) == (3, "pip install 'ethos-u-vela>=5,<6'")
+    other = replace(U55_128, python=sys.base_exec_prefix + "/bin/no-such-python")
+    with pytest.raises(ToolNotFoundError) as caught:
+        compiled(request_for(write_network(tmp_path), other))
+    assert caught.value.hint == f"{other.python} -m pip install 'ethos-u-vela>=5,<6'"
+    vela_version.cache_clear()

@@ -1,0 +1,109 @@
+"""A stand-in for the driver of Arm's Ethos-U that computes the NPU's part of a network on the core.
+
+``write_driver`` makes a folder that provides ``ethos-u-core-driver``: the stand-in, a table of the calls that it may
+expect, and each call's part of the original network, compiled for the core by mlfbuild.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from mlfbuild.ethos_u import compile_with_vela
+from mlfbuild.library import CompileRequest, npu_symbol
+from mlfbuild.native import Graph, Node, compile_graph, read_network
+from mlfbuild.native.build import graph_of
+from mlfbuild.native.frontends import NetworkFiles
+from mlfbuild.native.graph.ops import EthosU
+
+TEMPLATES = Path(__file__).parent / "ethos_u"
+PROVIDER = '{path: driver, version: "23.11", include-dirs: [include, src]}'
+
+
+def npu_calls(request: CompileRequest) -> list[Node]:
+    """Return the nodes of the network that the NPU of ``request`` computes."""
+    assert request.npu is not None
+    result = compile_with_vela(request.source.read_bytes(), request.npu, request.source)
+    graph = graph_of(NetworkFiles(request.source, result.model), request, request.npu.accelerator)
+    return [node for node in graph.nodes if isinstance(node.operator, EthosU)]
+
+
+def write_driver(folder: Path, request: CompileRequest) -> Path:
+    """Write the stand-in for the model of ``request`` to ``folder``, and return the folder."""
+    source, include = folder / "src", folder / "include"
+    for each in (source, include):
+        each.mkdir(parents=True, exist_ok=True)
+    (folder / "LICENSE.txt").write_text("For tests.\n")
+    (include / "ethosu_driver.h").write_bytes((TEMPLATES / "ethosu_driver.h").read_bytes())
+    for name in ("ethosu_driver.c", "stand_in.h"):
+        (source / name).write_bytes((TEMPLATES / name).read_bytes())
+    core = replace(request, npu=None)
+    graph, digest = read_network(core)
+    calls = npu_calls(request)
+    for at, call in enumerate(calls):
+        name = f"stand_in{at}"
+        part = part_of(graph, call, name)
+        (module,) = compile_graph(part, replace(core, name=name, options={}), digest).modules
+        for file in module.codegen:
+            path = source / file.path.relative_to("host/include" if "include" in file.path.parts else "host/src")
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(bytes(file.content))
+    (source / "stand_in.c").write_text("\n".join(_table(request.name, graph, calls)))
+    return folder
+
+
+def part_of(graph: Graph, call: Node, name: str) -> Graph:
+    """Return the part of ``graph`` between the inputs and the outputs of ``call``."""
+    wanted, nodes = {*call.outputs}, []
+    for node in reversed(graph.nodes):
+        if wanted & {*node.outputs}:
+            nodes.insert(0, node)
+            wanted |= {each for each in node.inputs if each is not None and each not in call.inputs}
+    names = {each for node in nodes for each in (*node.inputs, *node.outputs) if each is not None}
+    tensors = [graph.tensor(each) for each in graph.tensors if each in names | {*call.inputs, *call.outputs}]
+    return Graph(name, tensors, nodes, [each for each in call.inputs if each], call.outputs)
+
+
+def _table(model: str, graph: Graph, calls: list[Node]) -> Iterator[str]:
+    yield '#include "stand_in.h"\n\n#include <string.h>\n'
+    for at in range(len(calls)):
+        yield f'#include "tvmgen_stand_in{at}.h"'
+    rows = []
+    for at, call in enumerate(calls):
+        operator = call.operator
+        assert isinstance(operator, EthosU)
+        stream, weights = (npu_symbol(model, name) for name in (operator.stream_file, operator.weights_file))
+        yield from (f"extern const uint8_t {symbol}[];" for symbol in dict.fromkeys((stream, weights)))
+        inputs = [
+            (graph.tensor(str(each)).size, to) for each, to in zip(call.inputs, operator.input_offsets, strict=True)
+        ]
+        outputs = [
+            (graph.tensor(each).size, to) for each, to in zip(call.outputs, operator.output_offsets, strict=True)
+        ]
+        yield from _compute(at, inputs, outputs)
+        sizes = (len(operator.weights), operator.scratch, operator.fast or operator.scratch)
+        numbers = ", ".join(map(str, sizes))
+        own = int(operator.fast > 0)
+        rows.append(f"    {{{stream}, {len(operator.payload)}, {weights}, {{{numbers}}}, {own}, compute{at}}},")
+    yield "const struct stand_in_call stand_in_calls[] = {"
+    yield from rows
+    yield f"}};\nconst int stand_in_count = {len(calls)};\n"
+
+
+def _compute(at: int, inputs: list[tuple[int, int]], outputs: list[tuple[int, int]]) -> Iterator[str]:
+    """Yield a function that runs the part on copies, and overwrites the rest of the working memory, as an NPU may."""
+    yield f"static int compute{at}(uint8_t *memory, size_t size)\n{{"
+    for kind, tensors in (("in", inputs), ("out", outputs)):
+        for number, (size, _) in enumerate(tensors):
+            yield f"    static uint64_t {kind}{number}[{(size + 7) // 8}];"
+    # By position: the members have the names of tensors.
+    yield f"    struct tvmgen_stand_in{at}_inputs inputs;\n    struct tvmgen_stand_in{at}_outputs outputs;"
+    yield f"    void *const ins[] = {{{', '.join(f'in{number}' for number in range(len(inputs)))}}};"
+    yield f"    void *const outs[] = {{{', '.join(f'out{number}' for number in range(len(outputs)))}}};"
+    yield "    int result;\n"
+    yield "    memcpy(&inputs, ins, sizeof inputs);\n    memcpy(&outputs, outs, sizeof outputs);"
+    for number, (size, offset) in enumerate(inputs):
+        yield f"    memcpy(in{number}, &memory[{offset}], {size});"
+    yield f"    result = (int)tvmgen_stand_in{at}_run(&inputs, &outputs);\n    memset(memory, 0xA5, size);"
+    for number, (size, offset) in enumerate(outputs):
+        yield f"    memcpy(&memory[{offset}], out{number}, {size});"
+    yield "    return result;\n}"
