@@ -192,7 +192,8 @@ VENDORS = (
 model before its settings were checked with them (commit 1de55fc1), if it is known.
 
 From mlcommons/tiny_results_v1.1 to v1.3; they and ST's folders in them have the Apache License 2.0. `hidden-waits` was
-chosen with the points of the STM32G0B1 in v1.1. All others are a test: no constant was chosen for them.
+chosen with the points of the STM32G0B1 in v1.1, and the rule for prefetched code in caches with those of all parts that
+prefetch in v1.1. All others are a test: no constant was chosen for them.
 """
 POINTS = (*NETWORKS, *LAYERS, *VENDORS)
 
@@ -200,4 +201,4 @@ POINTS = (*NETWORKS, *LAYERS, *VENDORS)
 def chosen_for(point: Point) -> bool:
     """Return whether a rule or constant of the model was chosen with ``point`` in view, so that it is no test."""
     public = point.part == "stm32l4r5" and point.code in {"CMSIS-NN", "TVM"}
-    return public or (point.part == "stm32g0b1" and "v1.1" in point.code)
+    return public or ("v1.1" in point.code and point.part in {"stm32g0b1", "stm32l4r5", "stm32u575"})

@@ -40,22 +40,27 @@ def model(
     return network.build(outputs=[output])
 
 
-@pytest.mark.parametrize("cpu", ["cortex-m4", "cortex-m0plus"])
+KERNELS = {"cortex-m4": "mlf_add_linear_int8", "cortex-m0plus": "mlf_add_linear_int8"}
+KERNELS["cortex-m55"] = "mlf_add_linear_int8_mve"
+
+
+@pytest.mark.parametrize("cpu", KERNELS)
 def test_every_pair(cpu: str) -> None:
     models = [model(*case, shape=(256, 256)) for case in (*LINEAR, *PORTABLE)]
     libraries = [compile_bytes(content, f"net{index}", cpu) for index, content in enumerate(models)]
-    used = ["mlf_add_linear_int8(" in generated(library) for library in libraries]
+    used = [f"{KERNELS[cpu]}(" in generated(library) for library in libraries]
     assert used == [True] * len(LINEAR) + [False] * len(PORTABLE)
     jobs = [(library, library.modules[0], PAIRS) for library in libraries]
     for content, got in zip(models, run_many_on_host(jobs), strict=True):
         np.testing.assert_array_equal(got[0], tflite_micro_run(content, PAIRS)[0])
 
 
-def test_lengths_that_leave_a_remainder() -> None:
+@pytest.mark.parametrize("cpu", KERNELS)
+def test_lengths_that_leave_a_remainder(cpu: str) -> None:
     case = LINEAR[0]
-    for shape in ((3,), (1, 7), (2, 5)):
+    for shape in ((3,), (1, 7), (2, 5), (17,)):
         content = model(*case, shape=shape)
-        library = compile_bytes(content)
+        library = compile_bytes(content, cpu=cpu)
         inputs = tuple(pair.reshape(-1)[300 : 300 + np.prod(shape)].reshape(shape) for pair in PAIRS)
         ((got,),) = run_many_on_host([(library, library.modules[0], inputs)])
         np.testing.assert_array_equal(got, tflite_micro_run(content, inputs)[0])
@@ -70,10 +75,12 @@ def test_broadcast_shapes_use_loops() -> None:
     )
 
 
-def test_on_a_board(tmp_path: Path, tool: Callable[[str], str]) -> None:
+@pytest.mark.parametrize("cpu", ["cortex-m4", "cortex-m55"])
+def test_on_a_board(cpu: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
     jobs: list[Job] = []
     for index, case in enumerate(LINEAR):
-        content = model(*case, shape=(64, 32))
-        inputs = tuple(pair.reshape(-1)[1024 * index :][: 64 * 32].reshape(64, 32) for pair in PAIRS)
-        jobs.append((compile_bytes(content, f"net{index}"), inputs, tflite_micro_run(content, inputs)))
-    assert wrong_networks(jobs, "cortex-m4", tmp_path, tool, optimise="-O2") == []
+        count = 64 * 32 + 5 * index
+        content = model(*case, shape=(count,))
+        inputs = tuple(pair.reshape(-1)[1024 * index :][:count] for pair in PAIRS)
+        jobs.append((compile_bytes(content, f"net{index}", cpu), inputs, tflite_micro_run(content, inputs)))
+    assert wrong_networks(jobs, cpu, tmp_path, tool, optimise="-O2") == []

@@ -29,7 +29,7 @@ CALLS = {
     "FULLY_CONNECTED": "mlf_(fully_connected|conv2d)_int8_mve",
     "DEPTHWISE_CONV_2D": "mlf_depthwise_(conv2d|planes)_int8_mve",
     "DEPTHWISE_CONV_2D 3x3": "mlf_depthwise_planes_int8_mve",
-    "ADD": "mlf_add_int8_mve",
+    "ADD": "mlf_add_(linear_)?int8_mve",
     "POOL_2D": "mlf_(average|max)_pool_int8_mve",
 }
 """What the last layer of most networks of a kind calls."""

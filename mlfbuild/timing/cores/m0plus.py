@@ -34,6 +34,6 @@ def _cost(instruction: DecodedInstruction) -> Cost:
 CORTEX_M0PLUS = CoreTiming(
     core="cortex-m0plus",
     costs=lambda block, _loops: [_cost(instruction) for instruction in block],
-    error=4,
+    error=3,
     sources=("Cortex-M0+ Technical Reference Manual (DDI 0484C), table 3-1",),
 )

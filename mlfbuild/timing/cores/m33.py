@@ -132,7 +132,7 @@ CORTEX_M33 = CoreTiming(
     core="cortex-m33",
     costs=block_costs(InOrderCore(delays=_DELAYS, together=_together, taken=_taken), _step),
     unaligned=Fraction(1),
-    error=10,
+    error=11,
     sources=(
         "measurements with an RP2350, https://github.com/jnk0le/random, pipeline cycle test, doc/cortex_m33.md",
         "measurements with an RP2350, https://github.com/slothy-optimizer/slothy, targets/arm_v7m/cortex_m33.py",

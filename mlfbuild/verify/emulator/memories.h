@@ -7,8 +7,9 @@
  * keeps the memory busy until t + waits + 1 cycle. An access that is wider than the memory takes several reads. A cache
  * fills a sector of a line, which may be all of it, from the requested part on, in a circle: the core goes on with the
  * first part while the others follow. A memory that prefetches reads the part of the code behind each one that the core
- * takes from it, when it is free; such parts stay in the prefetch buffer, and enter the cache only if they miss later. A
- * read that began is not abandoned. Writes go through a write buffer unless `write_waits` says otherwise.
+ * takes from it, when it is free, into the prefetch buffer. Such a part enters the cache only if the core waits for it,
+ * which is a miss, and only if it is a whole sector. A read that began is not abandoned. Writes go through a write
+ * buffer unless `write_waits` says otherwise.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -175,13 +176,13 @@ static uint64_t read_all(struct memory *memory, uint64_t bytes, uint64_t now)
     return read_parts(memory, bytes, now) + burst_time(memory, bytes);
 }
 
-/* Fill the sector with `address` and return its line. A line that was written is written back after the read. */
-static struct line *fill_line(struct cache *cache, struct memory *memory, uint64_t address, uint64_t now)
+/* Give the sector with `address` a place, and return its line. A line that was written is written back after the read,
+ * which began before. */
+static struct line *enter_line(struct cache *cache, const struct memory *memory, uint64_t address, uint64_t now)
 {
     struct line *const present = find_line(cache, address);
     struct line *const line = present != NULL ? present : replaced_line(cache, address);
     struct memory *const written = present == NULL && line->dirty ? memory_of(line->address) : NULL;
-    line->arrival = read_parts(memory, cache->sector, now + cache->miss);
     line->first = (uint32_t)(address % cache->sector / memory->width);
     line->filled = sector_of(cache, address);
     line->present = (present != NULL ? line->present : 0) | UINT64_C(1) << line->filled;
@@ -192,6 +193,15 @@ static struct line *fill_line(struct cache *cache, struct memory *memory, uint64
         const uint64_t parts = (cache->line + written->width - 1) / written->width;
         written->port->free_at = at_least(now, written->port->free_at) + parts * (written->write_waits + cycle);
     }
+    return line;
+}
+
+/* Fill the sector with `address` and return its line. */
+static struct line *fill_line(struct cache *cache, struct memory *memory, uint64_t address, uint64_t now)
+{
+    const uint64_t arrival = read_parts(memory, cache->sector, now + cache->miss);
+    struct line *const line = enter_line(cache, memory, address, now);
+    line->arrival = arrival;
     return line;
 }
 
@@ -237,6 +247,9 @@ static uint64_t fetch(struct memory *memory, uint64_t address, uint64_t now)
     }
     if (memory->port->ahead == part) {
         wait = wait_until(memory->port->ahead_ready, now);
+        if (wait > 0 && cache != NULL && cache->sector == width) {
+            enter_line(cache, memory, address, now)->arrival = memory->port->ahead_ready;
+        }
     } else if (cache != NULL) {
         line = fill_line(cache, memory, address, now);
         wait = cache->hit + wait_until(part_arrival(cache, memory, line, address, bytes), now);

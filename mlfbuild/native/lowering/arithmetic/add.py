@@ -27,8 +27,10 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     if not isinstance(operator, Addition) or dtype is not DType.INT8:
         return binary.lower(graph, node, settings)
     # The linear function is portable C, and tried on every core before the general kernel.
+    mve = obstacle(settings, "mve")
     return choose((
-        Candidate("add_mve", partial(lower_add_mve, graph, node, operator), obstacle(settings, "mve")),
+        Candidate("add_linear_mve", partial(lower_add_linear, graph, node, operator, helium=True), mve),
+        Candidate("add_mve", partial(lower_add_mve, graph, node, operator), mve),
         Candidate("add_linear", partial(lower_add_linear, graph, node, operator)),
         Candidate("add", partial(binary.lower, graph, node, settings)),
     ))  # fmt: skip

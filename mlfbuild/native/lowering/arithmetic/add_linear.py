@@ -23,6 +23,8 @@ STORED = np.arange(-128, 128, dtype=np.int64)
 _NEAR = sorted(itertools.product(range(-2, 3), repeat=2), key=lambda pair: abs(pair[0]) + abs(pair[1]))
 """Offsets from the nearest factors that are tried, in this order."""
 
+_HALF = 16
+"""Bits of a sum that the kernel for Helium leaves out at once."""
 _FARTHEST = np.int64(1) << 62
 
 
@@ -36,10 +38,10 @@ class _Line:
     shift: int
 
 
-def lower_add_linear(graph: Graph, node: Node, operator: Addition) -> KernelCall | str:
+def lower_add_linear(graph: Graph, node: Node, operator: Addition, *, helium: bool = False) -> KernelCall | str:
     """Return the call of ``mlf_add_linear_int8``; a reason if shapes differ or no linear function is exact.
 
-    The kernel computes ``(first * a + second * b + offset) >> shift`` and a clamp. All 65,536 pairs of inputs are
+    With ``helium``, it is that of ``mlf_add_linear_int8_mve``. The kernel computes ``(first * a + second * b + offset) >> shift`` and a clamp. All 65,536 pairs of inputs are
     compared with the reference.
     """
     first, second, output = binary_tensors(graph.inputs_of(node), graph.outputs_of(node))
@@ -48,11 +50,16 @@ def lower_add_linear(graph: Graph, node: Node, operator: Addition) -> KernelCall
     line = _find_line(operator, first, second, output)
     if line is None:
         return NOT_EXACT
+    if helium and line.shift < _HALF:
+        return f"is for a shift of at least {_HALF} bits"
     minimum, maximum = activation_range(operator.activation, output)
     fields = {"first": line.first, "second": line.second, "offset": line.offset}
     arguments = f"numbers, {line.shift}, {minimum}, {maximum}"
     numbers = Constant.struct("numbers", "mlf_add_linear", fields)
-    return addition_call("mlf_add_linear_int8", "add_linear.h", numbers, arguments, (first, second, output))
+    kernel, header = ("mlf_add_linear_int8", "add_linear.h")
+    if helium:
+        kernel, header = f"{kernel}_mve", "add_linear_mve.h"
+    return addition_call(kernel, header, numbers, arguments, (first, second, output))
 
 
 def addition_call(
