@@ -62,6 +62,17 @@ def test_nothing_is_parsed_without_a_signature(project: Folder, verb: str) -> No
     assert project.run(verb).status == 5
 
 
+def test_check_and_doctor(project: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert project.run("check", status=0).err == ""
+    sign(project, "eve")
+    ((code, place),) = project.mistakes("check")
+    assert (code, place.rpartition(" ")[2]) == ("signer-unknown", "models.tiny.source")
+    monkeypatch.setenv("MLFBUILD_SSH_KEYGEN", "no-such-program")
+    assert project.run("check").status == 3
+    assert "openssh-client" in project.run("doctor").out
+    assert project.refused("build") == (3, "program-not-found", "no-such-program")
+
+
 def test_the_bytes_that_were_checked_are_parsed(project: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     def replaced_meanwhile(path: Path, data: bytes, trust: Trust) -> None:
         check_signed(path, data, trust)

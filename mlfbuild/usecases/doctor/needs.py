@@ -13,7 +13,15 @@ from pathlib import Path
 
 from mlfbuild.compilers.external import find_program
 from mlfbuild.compilers.tvm import find_interpreter, tvm_version
-from mlfbuild.core import Diagnostic, InputFileError, MlfError, ProjectFileError, ToolNotFoundError, require_extra
+from mlfbuild.core import (
+    Diagnostic,
+    InputFileError,
+    MlfError,
+    ProjectFileError,
+    ToolNotFoundError,
+    find_tool,
+    require_extra,
+)
 from mlfbuild.ethos_u import vela_version
 from mlfbuild.jobs import npu_of
 from mlfbuild.project import ModelSpec, Project, Provider, TargetSpec, asked_for, filled
@@ -23,7 +31,7 @@ from mlfbuild.usecases.check.requirements import known_requirements
 
 @dataclass(frozen=True)
 class ModelProgram:
-    """The program that compiles a model."""
+    """The program that compiles a model, or checks the signature of an archive."""
 
     model: str
     name: str
@@ -74,10 +82,14 @@ def _found(model: ModelSpec) -> ModelProgram | None:
         return ModelProgram(model.name, _name(model), Path(path))
     if model.compiler == "native" and model.source.suffix.lower() == ".onnx":
         require_extra("onnx", model.source, "reading an .onnx file")
+    if model.trust is not None:
+        return ModelProgram(model.name, _name(model), find_tool("ssh-keygen"))
     return None
 
 
 def _name(model: ModelSpec) -> str:
+    if model.trust is not None:
+        return f"signature of {model.name}"
     if model.quantize:
         return f"quantisation of {model.name}"
     if model.compiler == "native":
