@@ -16,8 +16,8 @@ For example, two 3x3 convolutions of an int8 image of 32x32 with 8 channels, and
 
 With several memories, the size of an arena is not what counts: chains are used if they save more cycles of waiting than
 they cost instructions, or if the network fits only with them. ``memory: smallest`` still prefers the fewest bytes.
-``fastest`` and ``balanced`` compare the network as it is with the chains of ``balanced`` and of ``smallest``, unless
-everything is in the fastest memory, where no chain can save anything.
+``fastest`` and ``balanced`` compare the network as it is with the chains of ``balanced`` and of ``smallest``. If
+everything is in the fastest memory, no chain can save waits, and the result is that for this memory alone.
 """
 
 from __future__ import annotations
@@ -114,7 +114,9 @@ class _Choosing:
             found = [self.plain, *self._alternatives(MEMORY[0])]
             return min(found, key=lambda each: (not each.plan.fits, each.plan.arena_size))
         if self.plain.plan.is_best:
-            return self.plain
+            # As with this memory alone, whose chains make the arena smaller at hardly any cost.
+            fused = self._fused(self.settings.memory)
+            return fused if fused and fused.plan.is_best and fused.plan.rank < self.plain.plan.rank else self.plain
         found = [self.plain, *self._alternatives(*MEMORY[1::-1])]
         return min(found, key=lambda each: (not each.plan.fits, each.cycles, each.plan.arena_size))
 
