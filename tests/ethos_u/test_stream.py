@@ -1,5 +1,6 @@
 """Command streams are accepted only if every address is inside the regions that generated code passes."""
 
+import contextlib
 import random
 
 import pytest
@@ -19,6 +20,8 @@ from support.npu_streams import (
     transfer,
 )
 
+HEAD = (0x31504F43, 0x00100001, 0x1807, 0x10066001)
+
 
 def check(data: bytes, weights: int = 1000, memory: int = 1000, own: int = 1000) -> StreamFacts:
     regions = (
@@ -27,6 +30,13 @@ def check(data: bytes, weights: int = 1000, memory: int = 1000, own: int = 1000)
         StreamRegion("memory of the NPU", own, writable=True),
     )
     return check_payload(data, regions, ACCELERATOR, "operator 0")
+
+
+def accepts(data: bytes, **sizes: int) -> StreamFacts | None:
+    """Return what a stream does, ``None`` if it is refused as every damaged one is."""
+    with contextlib.suppress(InputFileError):
+        return check(data, **sizes)
+    return None
 
 
 def refused(data: bytes, reason: str, **sizes: int) -> None:
@@ -91,10 +101,10 @@ def test_elementwise_operations_have_a_second_input() -> None:
         (payload(config=0x1808), "is not for ethos-u55-128"),
         (payload(config=0x10001807), "is not for ethos-u55-128"),
         (raw(0x31504F43, 5, 5, 5), "has no command stream"),
-        (raw(0x31504F43, 0x00100001, 0x1807, 0x10066001, 5, 5, 0x00010002, *STOP), "not aligned to 16 bytes"),
-        (raw(0x31504F43, 0x00100001, 0x1807, 0x10066001, 5, 5, 5, 0x00020002, *STOP), "1 words of commands instead of 2"),
+        (raw(*HEAD, 5, 5, 0x00010002, *STOP), "not aligned to 16 bytes"),
+        (raw(*HEAD, 5, 5, 5, 0x00020002, *STOP), "1 words of commands instead of 2"),
         (raw(0x31504F43, 4, 0), "word 1: 0x00000004 is no action"),
-        (raw(0x31504F43, 0x00100001, 0x1807, 0x10066001, 5, 5, 5, 0x00010002, 0x0001010F), "the last command is not STOP"),
+        (raw(*HEAD, 5, 5, 5, 0x00010002, 0x0001010F), "the last command is not STOP"),
         (payload(STOP), "STOP is not the last command"),
         (payload((0x00000013,)), "command 0x013 is unknown"),
         (payload((0x00000001,)), "command 0x001 is unknown"),
@@ -132,17 +142,15 @@ def test_the_extent_of_a_map_is_that_of_its_elements(data: st.DataObject) -> Non
 
 
 def test_flipped_bits_are_refused_or_stay_inside() -> None:
-    """Whatever is accepted uses no byte outside: with regions of exactly that size it is accepted again, not smaller."""
+    """Whatever is accepted uses no byte outside of its regions, and is refused if they are one byte smaller."""
     stream = payload(*convolution(96, 32), *transfer(0, 64, 512))
     numbers, accepted = random.Random(1), 0
     for _ in range(3000):
         flipped = bytearray(stream)
         for _ in range(numbers.choice((1, 1, 2, 5))):
             flipped[numbers.randrange(len(stream))] ^= 1 << numbers.randrange(8)
-        try:
-            facts = check(bytes(flipped), weights=128, memory=640, own=0)
-        except InputFileError as error:
-            assert error.code == "npu-stream-damaged"
+        facts = accepts(bytes(flipped), weights=128, memory=640, own=0)
+        if facts is None:
             continue
         accepted += 1
         assert facts.used.get(0, 0) <= 128 and facts.used.get(1, 0) <= 640 and not facts.used.get(2)

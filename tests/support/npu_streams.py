@@ -1,4 +1,4 @@
-"""Command streams as Vela writes them, made word by word, and the bytes that a feature map takes, element by element."""
+"""Command streams as Vela writes them, word by word, and the bytes of feature maps, element by element."""
 
 import struct
 from collections.abc import Iterator, Mapping
