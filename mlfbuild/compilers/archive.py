@@ -131,6 +131,13 @@ def accepted(library: Library, request: CompileRequest, where: str, *, tvm: str 
             reason=f"{where} was exported for the {' and '.join(executors)} executor, not for {request.executor}",
             hint=f"choose executor {executors[0]}",
         )
+    if request.memories:
+        raise UsageError(
+            "memories-refused",
+            place=f"{request.name}: memories",
+            reason=f"{where} is compiled already, so its data cannot be planned over several memories",
+            hint="remove it, or use the native compiler",
+        )
     check_placement(library, request.placement, request.name, where)
     check_fit(library, request.cpu, f"{request.name}: {where}")
     # After the checks, whose places have the names of files in the archive: conversion may rename these.

@@ -157,6 +157,10 @@ def _why_not_native(kernels: Kernels) -> Mistake | None:
     """Return why the workspace of a module of the native compiler cannot be moved."""
     if kernels.module.workspace_io:
         return _refused("its inputs and outputs are in its workspace between runs", _REMOVE)
+    network = kernels.module.network
+    if network is not None and network.arenas:
+        names = ", ".join(memory.name for memory in network.arenas)
+        return _refused(f"its workspace is divided over several memories ({names})", _REMOVE)
     known = placed_pools(kernels) or any(SHARED_WORKSPACE in text for text in kernels.texts.values())
     if known or not any(main.workspace_size for main in kernels.module.main):
         return None

@@ -175,7 +175,8 @@ def _network(module: Module) -> dict[str, Any] | None:
         return None
     total = network.removed
     removed = {} if total is None else {"removed": {"weights": total.weights, "macs": total.macs}}
-    return {"operators": len(network.operators), "macs": network.macs, **removed}
+    memories = {"memories": [vars(memory) for memory in network.arenas]} if network.arenas else {}
+    return {"operators": len(network.operators), "macs": network.macs, **removed, **memories}
 
 
 def _graph(module: Module) -> dict[str, Any] | None:

@@ -232,6 +232,8 @@ def _memory(module: dict[str, Any]) -> Iterator[_Row]:
     for entry in module["memory"]:
         place = f" on {entry['device_name']}" if several else ""
         yield "memory", entry["workspace_size"], f"workspace{place}"
+        for memory in (module["network"] or {}).get("memories", ()):
+            yield "memory", memory["size"], f"  in {memory['name']}"
         if module["workspace_bound"] is not None:
             yield "memory", module["workspace_bound"], "  peak use, the least that any memory plan needs"
         yield "memory", entry["constants_size"], f"constants{place}"

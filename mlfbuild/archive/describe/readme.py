@@ -264,6 +264,8 @@ def _memory(module: Module) -> list[list[str]]:
         ["constants, such as weights", f"{_constants(module):,}"],
         [f"inputs and outputs, {owner}", f"{sum(entry.io_size for entry in module.main):,}"],
     ]
+    arenas = module.network.arenas if module.network else ()
+    rows[1:1] = [[f"of it in {markdown_code(memory.name)}", f"{memory.size:,}"] for memory in arenas]
     if module.state_size:
         rows.append(["state, kept between runs", f"{module.state_size:,}"])
     sizes = [(markdown_code(pool.name), "unknown" if pool.size is None else f"{pool.size:,}") for pool in module.pools]

@@ -8,6 +8,8 @@ size of the arena, and the offsets of scratch memory.
 
 - ``storages`` decides which tensors share an address, ``views`` finds those that are parts of others, and ``plan``
   makes and compares plans. ``library.cgen`` packs storages; it knows only sizes and times.
+- If the request has several memories, ``arenas`` gives each storage one of them, by the waits of the accesses that
+  ``accesses`` estimates for its kernels.
 - For the graph executor, ``graph_executor/storage.py`` assigns storage ids instead, because TVM's executors allocate
   whole buffers and know no offsets.
 

@@ -219,16 +219,16 @@ class Arenas:
         at, missing, time = shortage(buffers, sizes, ALIGNMENT)
         memory, nodes = self.memories[at], self.graph.nodes
         missing += max(0, self._state - memory.size)
-        state = f" and a state of {self._state}" if self._state else ""
+        state = f"; {self._state} bytes are its state" if self._state else ""
         time = min(time, len(nodes) - 1)
         where = f"operator {time} ({nodes[time].operator.name} {nodes[time].name!r})" if nodes else "the caller"
-        others = [f"{each.name} ({each.size})" for each in self.memories if each is not memory]
-        beside = f" beside {', '.join(others)}" if others else ""
+        others = "".join(f", {each.size} of {each.name}" for each in self.memories if each is not memory)
         return UnsupportedModelError(
             "memories-too-small",
             place=f"{self.graph.name}: memory {memory.name!r}",
-            reason=f"has {memory.size} bytes for the model{beside}, but {where} needs {missing} more{state}",
-            hint="give the model more of a memory, or another one, or use a smaller model",
+            reason=f"{missing} bytes are missing at the peak, {where}: "
+            f"the model may take {memory.size} bytes of it{others}{state}",
+            hint="let the model take more of it, add a memory, or use a smaller model",
         )
 
 
