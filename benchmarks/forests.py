@@ -221,7 +221,7 @@ def measured(forest: Forest, code: str, generated: Generated, folder: Path) -> R
     ]
     (folder / "forest_data.h").write_text("\n".join(lines) + "\n")
     harness = REPOSITORY / "benchmarks/firmware/forest.c"
-    subject = Subject("forest", generated.sources, (folder, *generated.include_dirs), "", 0, harness)
+    subject = Subject("forest", generated.sources, (folder, *generated.include_dirs), "", 0, harness=harness)
     elf, alone = build(subject, CPU, folder, ("-w",))
     instructions = int(found_in(r"region 0 insns (\d+)", count_instructions(elf, CPU))) - int(
         found_in(r"region 0 insns (\d+)", count_instructions(alone, CPU))

@@ -61,6 +61,14 @@ def conv2d(seed: int, *, extreme: bool = False) -> Case:
     return layers.case(layers.conv2d(image, layers.size(1, 13), shape))
 
 
+def long_rows(seed: int, *, extreme: bool = False) -> Case:
+    """Return a convolution with filter rows of three, six or twelve vectors."""
+    layers = MveLayers(seed, extreme=extreme)
+    shape, depth = layers.pick((3, 3), (3, 3), (2, 3), (5, 3)), layers.pick(16, 32, 64)
+    image = layers.input(1, layers.size(5, 7), layers.size(3, 8), depth)
+    return layers.case(layers.conv2d(image, layers.size(1, 13), shape))
+
+
 def pointwise(seed: int, *, extreme: bool = False) -> Case:
     """Return four 1x1 convolutions, of which the middle ones may compute in place, growing and shrinking."""
     layers = MveLayers(seed, extreme=extreme)
@@ -141,6 +149,7 @@ def add(seed: int, *, extreme: bool = False) -> Case:
 
 
 KINDS: dict[str, Callable[..., Case]] = {
-    "CONV_2D": conv2d, "CONV_2D 1x1": pointwise, "CONV_2D small": small_windows, "FULLY_CONNECTED": fully_connected,
-    "DEPTHWISE_CONV_2D": depthwise, "DEPTHWISE_CONV_2D 3x3": depthwise_planes, "ADD": add, "POOL_2D": pool,
+    "CONV_2D": conv2d, "CONV_2D 1x1": pointwise, "CONV_2D small": small_windows, "CONV_2D long": long_rows,
+    "FULLY_CONNECTED": fully_connected, "DEPTHWISE_CONV_2D": depthwise, "DEPTHWISE_CONV_2D 3x3": depthwise_planes,
+    "ADD": add, "POOL_2D": pool,
 }  # fmt: skip

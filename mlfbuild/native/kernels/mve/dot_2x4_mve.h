@@ -12,7 +12,7 @@
  * vector, then `tail` bytes of each. Up to 15 bytes after the last tail are read.
  *
  * In names, VECTORS has no tail, TAIL no vector and MIXED both, all with one row; ROWS and MIXED_ROWS have any number
- * of rows. VECTORS4, ROWS3, MIXED1 and MIXED2 have as many vectors. ALL is RELU of requantize_mve.h with the range of
+ * of rows. VECTORS4, ROWS3, ROWS6, ROWS12, MIXED1 and MIXED2 have as many vectors, ROWS3 three rows. ALL is RELU of requantize_mve.h with the range of
  * int8 as its clamp, RIGHT has that range too, and RELU and ANY have any clamp.
  */
 #ifndef MLF_DOT_2X4_MVE_H_
@@ -248,29 +248,60 @@ typedef void (*mlf_dot_2x4_function)(const struct mlf_dot_2x4 *dot);
     "vmladava.s8 r12, q1, q2\n" space3 "cmp r1, r5\n vmladava.s8 r6, q0, q3\n"
 
 /* The second step, with the rest of the outputs of the group before. */
+#define MLF_DOT_2X4_OUTPUTS "vstrb.16 q4, [r11, q7]\n"
+#define MLF_DOT_2X4_BEGINS "beq 7f\n 9:\n"
 #define MLF_DOT_2X4_SECOND(step, clamp)                                                                                \
-    step("vqadd.s16 q4, q4, q6\n", MLF_DOT_2X4_CLAMP_##clamp, "vstrb.16 q4, [r11, q7]\n", "beq 7f\n 9:\n")
-/* In the last step of a row, r7 counts rows and r11 has the bytes between them. */
-#define MLF_DOT_2X4_FIXED_ROW(spare)                                                                                   \
-    MLF_DOT_2X4_FIXED_STEP(MLF_DOT_2X4_LAST, spare, "add r3, r11\n add r5, r11\n", "subs r7, #1\n")
+    step("vqadd.s16 q4, q4, q6\n", MLF_DOT_2X4_CLAMP_##clamp, MLF_DOT_2X4_OUTPUTS, MLF_DOT_2X4_BEGINS)
+/* The same if a later step has space for the stores. */
+#define MLF_DOT_2X4_SECOND_OF_MANY(clamp)                                                                              \
+    MLF_DOT_2X4_FIXED_STEP("", "", "vqadd.s16 q4, q4, q6\n", MLF_DOT_2X4_CLAMP_##clamp)
 #define MLF_DOT_2X4_FIXED_MIDDLE MLF_DOT_2X4_FIXED_STEP(MLF_DOT_2X4_LAST, "", "", "")
 #define MLF_DOT_2X4_FIXED_END "ldrd r3, r5, [sp]\n" MLF_DOT_2X4_LAST "bne 2b\n"
-#define MLF_DOT_2X4_REST_VECTORS4(clamp)                                                                               \
-    MLF_DOT_2X4_SECOND(MLF_DOT_2X4_FIXED_STEP, clamp) MLF_DOT_2X4_FIXED_MIDDLE                                         \
+#define MLF_DOT_2X4_LAST_OF_MANY                                                                                       \
     MLF_DOT_2X4_FIXED_STEP(MLF_DOT_2X4_LAST, "", "ldr r5, [sp, #36]\n", "cmp r1, r5\n") MLF_DOT_2X4_FIXED_END
+#define MLF_DOT_2X4_REST_VECTORS4(clamp)                                                                               \
+    MLF_DOT_2X4_SECOND_OF_MANY(clamp)                                                                                  \
+    MLF_DOT_2X4_FIXED_STEP(MLF_DOT_2X4_LAST, "", MLF_DOT_2X4_OUTPUTS, MLF_DOT_2X4_BEGINS) MLF_DOT_2X4_LAST_OF_MANY
 #define MLF_DOT_2X4_REST_MIXED1(clamp) MLF_DOT_2X4_SECOND(MLF_DOT_2X4_FIXED_TAIL, clamp) MLF_DOT_2X4_FIXED_END
 #define MLF_DOT_2X4_REST_MIXED2(clamp)                                                                                 \
     MLF_DOT_2X4_SECOND(MLF_DOT_2X4_FIXED_STEP, clamp)                                                                  \
     MLF_DOT_2X4_FIXED_TAIL(MLF_DOT_2X4_LAST, "", "", "") MLF_DOT_2X4_FIXED_END
+
+/* Three rows of three vectors: r7 has the bytes between rows, while sp + 80 has the channels of the next group. */
 #define MLF_DOT_2X4_REST_ROWS3(clamp)                                                                                  \
-    MLF_DOT_2X4_SECOND(MLF_DOT_2X4_FIXED_STEP, clamp)                                                                  \
-    MLF_DOT_2X4_FIXED_ROW("strd r7, r11, [sp, #80]\n ldrd r7, r11, [sp, #16]\n")                                       \
-    "4: " MLF_DOT_2X4_FIXED_MIDDLE MLF_DOT_2X4_FIXED_MIDDLE MLF_DOT_2X4_FIXED_ROW("") "bne 4b\n"                       \
-    "ldr r7, [sp, #36]\n ldrd r3, r5, [sp]\n" MLF_DOT_2X4_LAST "cmp r1, r7\n ldrd r7, r11, [sp, #80]\n bne 2b\n"
+    MLF_DOT_2X4_SECOND_OF_MANY(clamp)                                                                                  \
+    MLF_DOT_2X4_FIXED_STEP(MLF_DOT_2X4_LAST, "", "str r7, [sp, #80]\n", "ldr r7, [sp, #20]\n")                         \
+    "add r3, r7\n" MLF_DOT_2X4_FIXED_STEP(MLF_DOT_2X4_LAST, "add r5, r7\n", MLF_DOT_2X4_OUTPUTS, MLF_DOT_2X4_BEGINS)   \
+    MLF_DOT_2X4_FIXED_MIDDLE MLF_DOT_2X4_FIXED_STEP(MLF_DOT_2X4_LAST, "", "add r3, r7\n", "add r5, r7\n")              \
+    MLF_DOT_2X4_FIXED_STEP(MLF_DOT_2X4_LAST, "", "ldr r7, [sp, #80]\n", "") MLF_DOT_2X4_FIXED_MIDDLE                   \
+    MLF_DOT_2X4_LAST_OF_MANY
+
+/*
+ * Any number of rows: r7 counts them, r11 has the bytes between them, and sp + 80 has both pointers. A row ends before
+ * the middle of the loop, which is entered after the second step of the first row.
+ */
+#define MLF_DOT_2X4_REST_ROWS(clamp, more)                                                                             \
+    MLF_DOT_2X4_SECOND(MLF_DOT_2X4_FIXED_STEP, clamp) "strd r7, r11, [sp, #80]\n ldrd r7, r11, [sp, #16]\n"            \
+    "4: .rept " more "\n" MLF_DOT_2X4_FIXED_MIDDLE ".endr\n"                                                           \
+    MLF_DOT_2X4_FIXED_STEP(MLF_DOT_2X4_LAST, "", "subs r7, #1\n", "")                                                  \
+    MLF_DOT_2X4_FIXED_STEP(MLF_DOT_2X4_LAST, "", "add r3, r11\n add r5, r11\n", "beq 5f\n")                            \
+    MLF_DOT_2X4_FIXED_MIDDLE MLF_DOT_2X4_FIXED_MIDDLE "b 4b\n"                                                         \
+    "5: vmladava.s8 r6, q0, q3\n ldr r5, [sp, #36]\n ldrd r7, r11, [sp, #80]\n cmp r1, r5\n" MLF_DOT_2X4_FIXED_END
+#define MLF_DOT_2X4_REST_ROWS6(clamp) MLF_DOT_2X4_REST_ROWS(clamp, "2")
+#define MLF_DOT_2X4_REST_ROWS12(clamp) MLF_DOT_2X4_REST_ROWS(clamp, "8")
 #define MLF_DOT_2X4_PREPARE_VECTORS4
 #define MLF_DOT_2X4_PREPARE_MIXED1 MLF_DOT_2X4_PREDICATE
 #define MLF_DOT_2X4_PREPARE_MIXED2 MLF_DOT_2X4_PREDICATE
 #define MLF_DOT_2X4_PREPARE_ROWS3
+#define MLF_DOT_2X4_PREPARE_ROWS6
+#define MLF_DOT_2X4_PREPARE_ROWS12
+/* What the first group of a pair does besides. */
+#define MLF_DOT_2X4_BEGUN_VECTORS4
+#define MLF_DOT_2X4_BEGUN_MIXED1
+#define MLF_DOT_2X4_BEGUN_MIXED2
+#define MLF_DOT_2X4_BEGUN_ROWS3 "str r7, [sp, #80]\n ldr r7, [sp, #20]\n"
+#define MLF_DOT_2X4_BEGUN_ROWS6
+#define MLF_DOT_2X4_BEGUN_ROWS12
 #define MLF_DOT_2X4_FIXED(name, shape, rounding, clamp)                                                                \
     MLF_NAKED void name(const struct mlf_dot_2x4 *dot MLF_UNUSED)                                                      \
     {                                                                                                                  \
@@ -291,7 +322,8 @@ typedef void (*mlf_dot_2x4_function)(const struct mlf_dot_2x4 *dot);
                 "ldr r1, [sp, #12]\n ldrd r3, r5, [sp]\n add r3, r1\n add r5, r1\n strd r3, r5, [sp]\n"                \
                 "1: ldr r1, [sp, #32]\n cmp r1, r1\n b 2b\n"                                                           \
                 "7: ldr r7, [sp, #8]\n cmp r7, #0\n beq 8f\n" /* were these the last outputs? */                       \
-                "ldrd r7, r11, [sp, #40]\n sub r11, #4\n vldrh.u16 q7, [sp, #64]\n vstrh.16 q7, [sp, #112]\n b 9b\n"   \
+                "ldrd r7, r11, [sp, #40]\n sub r11, #4\n vldrh.u16 q7, [sp, #64]\n vstrh.16 q7, [sp, #112]\n"           \
+                MLF_DOT_2X4_BEGUN_##shape "b 9b\n"                                                                    \
                 "8: add sp, #192\n" MLF_LEAVE);                                                                        \
     }
 #else
@@ -391,5 +423,11 @@ MLF_DOT_2X4_FIXED(mlf_dot_2x4_rows3_all, ROWS3, RELU, ALL)
 MLF_DOT_2X4_FIXED(mlf_dot_2x4_rows3_relu, ROWS3, RELU, BOUNDS)
 MLF_DOT_2X4_FIXED(mlf_dot_2x4_rows3_right, ROWS3, RIGHT, ALL)
 MLF_DOT_2X4_FIXED(mlf_dot_2x4_rows3_any, ROWS3, ANY, BOUNDS)
+MLF_DOT_2X4_FIXED(mlf_dot_2x4_rows6_relu, ROWS6, RELU, BOUNDS)
+MLF_DOT_2X4_FIXED(mlf_dot_2x4_rows6_right, ROWS6, RIGHT, ALL)
+MLF_DOT_2X4_FIXED(mlf_dot_2x4_rows6_any, ROWS6, ANY, BOUNDS)
+MLF_DOT_2X4_FIXED(mlf_dot_2x4_rows12_relu, ROWS12, RELU, BOUNDS)
+MLF_DOT_2X4_FIXED(mlf_dot_2x4_rows12_right, ROWS12, RIGHT, ALL)
+MLF_DOT_2X4_FIXED(mlf_dot_2x4_rows12_any, ROWS12, ANY, BOUNDS)
 
 #endif /* MLF_DOT_2X4_MVE_H_ */

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from mlfbuild.native.graph import DType
 from mlfbuild.native.graph.ops import Conv2D
 from mlfbuild.native.lowering.call import KernelCall, Parameter
+from mlfbuild.native.lowering.common.dsp import spare_memory
 from mlfbuild.native.lowering.common.layer import Weighted
 from mlfbuild.native.lowering.common.mve import (
     MANY_CHANNELS,
@@ -24,10 +25,11 @@ from mlfbuild.native.lowering.convolution.conv2d_4x2_mve import has_4x2_kernel
 _COPIES = 1024
 """Bytes of windows that are copied at a time, unless a single one is larger."""
 _MOST_COPIES = 16
-_FIXED = frozenset({("vectors", 4), ("mixed", 1), ("mixed", 2), ("rows", 3)})
-"""Kernels for a fixed number of vectors: 64 channels; first layers of three and of one; 3x3 filters of 16."""
-_PIXELS = 512
-"""Bytes of pixels that a 1x1 filter copies at a time, unless two are larger."""
+_FIXED = frozenset({("vectors", 4), ("mixed", 1), ("mixed", 2), ("rows", 3), ("rows", 6), ("rows", 12)})
+"""Kernels for a fixed number of vectors: 64 channels; first layers of three and of one; 3x3 filters of 16, 32, 64."""
+_WITHOUT_ALL = ("rows", "rows6", "rows12")
+_PIXELS, _MOST_PIXELS = 1024, 2048
+"""Bytes of pixels that a 1x1 filter copies at a time, unless two are larger; more only if the arena stays as it is."""
 
 
 def lower_conv2d_mve(layer: Weighted[Conv2D]) -> KernelCall | str:
@@ -36,7 +38,7 @@ def lower_conv2d_mve(layer: Weighted[Conv2D]) -> KernelCall | str:
         return MANY_CHANNELS
     copied, (rows, length) = _is_copied(layer), _pieces(layer)
     word, way = _word(layer, rows, length), rounding(layer)
-    if (word, way) == ("rows", "all"):
+    if word in _WITHOUT_ALL and way == "all":
         way = "right"  # as exact, and most networks with ReLU have further layers without it
     function = f"mlf_dot_2x4_{word}_{way}"
     parameters = matrix_parameters(layer, rows)
@@ -64,6 +66,9 @@ def _word(layer: Weighted[Conv2D], rows: int, length: int) -> str:
     only if it replaces the general one.
     """
     word, vectors = shape_word(length, rows), length // VECTOR
+    # The kernel for three vectors has no loop over rows.
+    if (word, vectors) == ("rows", 3) and rows != 3:
+        return word
     # Both kernels in one image cost more flash than the faster one is worth.
     same = (each // VECTOR == vectors for each_rows, each in _all_pieces(layer) if shape_word(each, each_rows) == word)
     return f"{word}{vectors}" if (word, vectors) in _FIXED and (word == "rows" or all(same)) else word
@@ -83,7 +88,8 @@ def _pointwise(
 ) -> KernelCall:
     """Return a call that may overwrite its input, because it copies an even number of pixels before it writes them."""
     depth = layer.source.shape[3]
-    batch = min(max(2, _PIXELS // depth // 2 * 2), layer.rows + layer.rows % 2)
+    room = min(max(_PIXELS, spare_memory(layer.graph, layer.node, strided=True)), _MOST_PIXELS)
+    batch = min(max(2, room // depth // 2 * 2), layer.rows + layer.rows % 2)
     memory = scratch("int8_t", min(batch, layer.rows) * depth)
     arguments = f"&window, quantization, input, filter, channels, {function}, {batch}, scratch, output"
     body = (*lines, f"mlf_conv2d_pointwise_int8_mve({arguments});")
