@@ -104,6 +104,9 @@ def test_the_test_suite_needs_more_than_the_demo(machine: Machine) -> None:
     machine.setup()
     assert machine.setup("test").returncode == 0
     assert machine.calls()[-1].endswith("--editable .[test]")
+    (machine.root / "calls").unlink()
+    assert machine.setup().returncode == 0
+    assert machine.calls() == []  # the demo has everything then
 
 
 @pytest.mark.parametrize("has_pip", [True, False])
@@ -120,7 +123,7 @@ def test_the_demo_uses_the_pip_of_the_python_that_made_the_environment(machine: 
     assert installs == (["host"] if has_pip else ["python"])
     assert any("ensurepip" in call for call in machine.calls()) is not has_pip
     assert machine.setup("test").returncode == 0
-    assert machine.calls()[-1] == "python -m pip install --quiet --editable .[test]"
+    assert machine.calls()[-1] == "python -m pip install --quiet --no-compile --editable .[test]"
 
 
 def test_without_root_it_says_what_to_install(machine: Machine) -> None:
