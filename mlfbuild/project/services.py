@@ -77,7 +77,7 @@ class TrustKeys(Keys):
 
     signers: ProjectPath
     """File of allowed signers, as Git has it for commits: identities and a public key on each line (ssh-keygen)."""
-    require: Annotated[tuple[Annotated[str, one_of("signed-kind", SIGNED)], ...], NOT_EMPTY]
+    require: Annotated[tuple[Annotated[str, one_of("requirement", SIGNED)], ...], NOT_EMPTY]
     """What must be signed by one of them: archives, every source that is one; those that a build makes need none."""
 
     def of(self, kind: str) -> Trust | None:

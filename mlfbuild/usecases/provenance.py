@@ -11,7 +11,6 @@ from mlfbuild import __version__
 from mlfbuild.archive import EPOCH, open_archive_with_id, source_date
 from mlfbuild.core import (
     CheckFailedError,
-    ConflictError,
     InputFileError,
     Signer,
     Trust,
@@ -29,6 +28,7 @@ from mlfbuild.jobs import (
     CompileJob,
     FirmwareJob,
     TargetJob,
+    check_replaced,
     firmware_jobs,
     hash_of,
     inputs_now,
@@ -44,6 +44,7 @@ from mlfbuild.project import Project
 from mlfbuild.report import Artifact, ClaimedProvenance, Provenance, is_statement, read_provenance
 from mlfbuild.requirements import LockedProvider, lock_path
 from mlfbuild.usecases.lock.locking import dependency_facts, model_facts
+from mlfbuild.usecases.sign import check_signature_output
 from mlfbuild.verify import DeviceBundle
 
 BUILDER = f"pkg:pypi/mlfbuild@{__version__}"
@@ -99,19 +100,18 @@ def image_provenance(
 def write_provenance(statement: Provenance, output: Path, key: Path | None = None) -> list[Path]:
     """Write ``statement`` to ``output`` and, with ``key``, its signature beside it; return the files.
 
-    Raises ``ConflictError`` if ``output`` is another
-    file, as ``sign_bytes``, and ``StorageError``.
+    Nothing is written before it is signed. Raises as ``check_replaced`` and ``check_signature_output`` if a file of
+    another kind is there, as ``sign_bytes``, and ``StorageError``.
     """
-    if output.is_file() and not is_statement(read_bytes(output, "statement")):
-        reason, hint = "exists and is not a statement of in-toto", "remove it, or choose another file for -o"
-        raise ConflictError("output-of-another-kind", place=output, reason=reason, hint=hint)
+    check_replaced(output, (), "statement", "statement of in-toto", lambda path: is_statement(path.read_bytes()))
     data = statement.to_text().encode()
-    signature = None if key is None else sign_bytes(data, key)
-    write_atomic(output, data)
-    if signature is None:
-        return [output]
-    write_atomic(signature_path(output), signature)
-    return [output, signature_path(output)]
+    made = {output: data}
+    if key is not None:
+        check_signature_output(signature_path(output))
+        made[signature_path(output)] = sign_bytes(data, key)
+    for path, content in made.items():
+        write_atomic(path, content)
+    return [*made]
 
 
 def _is_same(built: Path, elf: Path) -> bool:

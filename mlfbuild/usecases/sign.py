@@ -25,7 +25,7 @@ def sign_files(files: Sequence[Path], key: Path) -> list[Path]:
     contents = [_content(file) for file in files]
     outputs = [signature_path(file) for file in files]
     for output in outputs:
-        _check_output(output)
+        check_signature_output(output)
     made = [sign_bytes(content, key) for content in contents]
     for output, signature in zip(outputs, made, strict=True):
         write_atomic(output, signature)
@@ -40,7 +40,7 @@ def _content(file: Path) -> bytes:
     return data
 
 
-def _check_output(path: Path) -> None:
+def check_signature_output(path: Path) -> None:
     """Raise ``ConflictError`` if ``path`` exists and is not a signature or empty."""
     if path.exists() and (data := read_bytes(path, "signature")) and not data.startswith(SIGNATURE_MARK):
         reason, hint = "exists and is not a signature", "move it away"

@@ -139,8 +139,8 @@ def test_add_requires_a_signature(project: Folder) -> None:
     ("trust", "mistake"),
     [
         ("{signers: gone, require: [archives]}", ("no-such-file", "trust.signers")),
-        ("{signers: signers, require: [archive]}", ("unknown-signed-kind", "trust.require[0]")),
-        ("{signers: signers, require: [parameters]}", ("unknown-signed-kind", "trust.require[0]")),
+        ("{signers: signers, require: [archive]}", ("unknown-requirement", "trust.require[0]")),
+        ("{signers: signers, require: [parameters]}", ("unknown-requirement", "trust.require[0]")),
         ("{signers: signers, require: []}", ("empty-collection", "trust.require")),
         ("{signers: signers}", ("missing-key", "trust")),
         ("{require: [archives]}", ("missing-key", "trust")),
