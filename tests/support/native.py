@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mlfbuild.core.files import sha256
 from mlfbuild.library import CompileRequest, Library, OptionValue
-from mlfbuild.library.keys import Placement
+from mlfbuild.library.keys import ArenaMemory, Placement
 from mlfbuild.native.build import compile_graph
 from mlfbuild.native.frontends.tflite import parse_tflite
 from mlfbuild.native.graph import Graph
@@ -33,10 +33,11 @@ def compile_bytes(
     memory: str = "balanced",
     dead_channels: str = "remove",
     io: str = "caller",
+    memories: tuple[ArenaMemory, ...] = (),
 ) -> Library:
     """Return the native library of the ``.tflite`` content ``model``."""
     wanted = request(name, cpu=cpu, memory=memory, dead_channels=dead_channels)
-    wanted = replace(wanted, options={**wanted.options, "io": io})
+    wanted = replace(wanted, options={**wanted.options, "io": io}, memories=memories)
     return compile_graph(parse_tflite(model, name, name), wanted, sha256(model))
 
 
