@@ -31,11 +31,14 @@ def run_sections(target: TargetJob, model: CompileJob) -> list[PlacedSection]:
     """Return the sections that are placed on the board of a run, in regions of this board.
 
     If the board is not the target's own, it has other regions: constants in the first memory of the microcontroller are
-    in its flash, and all others in its last region, where the cycle model tells them apart by their addresses.
+    in its flash, and all others in its last region, where the cycle model tells them apart by their addresses. On a
+    board with flash and RAM only, the linker places them, because RAM has the heap.
     """
     board = target.run_board
     if target.board is not None or board is None:
         return list(target.placed)
+    if not board.others:
+        return []
     if target.mcu is None:  # its memories have no names but those of the project's regions
         flash, placed = "flash", [(section, section.region.lower()) for section in target.placed]
     else:

@@ -235,7 +235,7 @@ def _of_model(
         yield (), Mistake("misplaced-key", reason=reason, hint="add a target with another CPU, or remove memories")
     chosen = model.get("memories")
     shares: list[tuple[str | int, object, object]] = []
-    if isinstance(chosen, list):
+    if isinstance(chosen, (list, tuple)):  # the latter if it is explored
         shares = [(at, text, None) for at, text in enumerate(chosen)]
     elif isinstance(chosen, dict):
         shares = [(key, key, size) for key, size in chosen.items()]
@@ -310,6 +310,8 @@ def _check_budget(
     # A target with a mistake could have the memory.
     if any(name in document.mapping("targets") and name not in known for name in names):
         return
+    if all(document.mapping("targets", str(name)).get("cpu") == _HOST for name in names):
+        return  # `budgets` refuses all of it
     memories = dict.fromkeys(each.name for name in names for each in known.get(name, ()))
     for key in budget:
         if key not in Budget.fields() and key not in memories:

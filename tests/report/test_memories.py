@@ -10,6 +10,7 @@ import pytest
 
 from mlfbuild.jobs.budgets import TargetBudgets, read_budgets
 from mlfbuild.project import Budget, TargetMemory
+from mlfbuild.report.link.checks import link_faults
 from mlfbuild.report.sizes.images import any_image_sizes
 from mlfbuild.report.sizes.memories import MemoryUse
 from mlfbuild.usecases.report import report_link, report_text
@@ -120,7 +121,9 @@ def test_an_unknown_place_is_no_use_of_0(image: Path, link: Linker) -> None:
     found = uses(image, memory("tcm", 0x10000000, section=".mlf_dtcm"), memory("psram", None))
     assert "0x30000064, outside of 0x10000000 to 0x10003fff" in found["tcm"].problem
     assert "no region PSRAM and no section .mlf_psram" in found["psram"].problem
-    assert uses(link("in ram", "RAM"), memory("dtcm", 0x30000000))["dtcm"].problem
+    strayed = any_image_sizes(link("in ram", "RAM"), memories=(memory("dtcm", 0x10000000, region="CCM"),))
+    (fault,) = [each for each in link_faults(strayed).faults if each.code == "arena-elsewhere"]
+    assert fault.place == "in ram.elf: memory dtcm"
 
 
 def test_a_script_without_regions(link: Linker) -> None:

@@ -218,6 +218,16 @@ def link_faults(found: ImageSizes, *, quick: bool = False) -> LinkFaults:
     heap, stack = heap_of(image, regions), stack_of(image)
     faults = [fault for each in data for fault in _misplaced(each, regions, heap, stack, image.labels)]
     faults += _weights_in_ram(data, regions, image.sections)
+    faults += [
+        Diagnostic(
+            "arena-elsewhere",
+            place=f"memory {use.name}",
+            reason=use.problem,
+            hint="link mlf::placement, or correct origin, section or regions of the target",
+        )
+        for use in found.memory_uses
+        if use.outside
+    ]
     if stack is not None and not (quick and stack.size >= _AMPLE):
         task = task_function(image)
         if task is None:

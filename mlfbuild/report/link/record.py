@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from mlfbuild.core import InputFileError, LinkFaultsError, package_fingerprint
@@ -21,7 +22,7 @@ def check_link(job: FirmwareJob, read: Callable[[], ImageSizes]) -> str:
     """
     if job.target.toolchain is None:
         return ""
-    record = image_record(job, "link", package_fingerprint())
+    record = image_record(job, "link", package_fingerprint(), [asdict(memory) for memory in job.target.memories])
     if record.current:
         return ""
     from mlfbuild.report.link.checks import link_faults, models_without_code  # reads maps and ELF files

@@ -38,6 +38,8 @@ class MemoryUse:
     """By output section, or load address of one."""
     problem: str = ""
     """Why its use is not known; empty if it is."""
+    outside: bool = False
+    """Whether that is because arenas of models are at other addresses."""
 
     def bytes_of(self, model: str) -> int:
         """Return the bytes of ``model``, or of the whole image for an empty name."""
@@ -55,7 +57,7 @@ def _use(memory: TargetMemory, image: Image, linked: LinkerMap, modules: Mapping
     ranges = _ranges(memory, image, linked)
     problem = _problem(memory, ranges, linked)
     if problem:
-        return MemoryUse(memory.name, memory.size, problem=problem)
+        return MemoryUse(memory.name, memory.size, problem=problem, outside=bool(ranges))
     sections = {
         section.name: size
         for section in image.sections
