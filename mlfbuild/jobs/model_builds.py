@@ -62,10 +62,10 @@ def compile_action(job: CompileJob) -> Action:
     source, step = job.request.source, job.quantize
     identity = SourceFiles(source).read().identity if step is None else quantized_digest(step)
     inputs = {f"model {source.name}": identity, **dict(flat(job.named_settings()))}
+    if job.made_first:
+        inputs["version"] = program_version(job)
     if job.request.program is not None:
-        inputs |= {"version": program_version(job), **input_digests(job.request.program)}
-    if job.request.npu is not None:
-        inputs["vela"] = vela_version(job.request.npu.python)
+        inputs |= input_digests(job.request.program)
     bundled = bundle_key(job) if job.bundles else ""
     if bundled:
         inputs["bundled libraries"] = bundled
@@ -73,7 +73,12 @@ def compile_action(job: CompileJob) -> Action:
 
 
 def program_version(job: CompileJob) -> str:
-    """Return the version of the external program that compiles the job's model, which may be started for that."""
+    """Return the version of the program that compiles the job's model, which may be started for that.
+
+    The job is one of ``made_first``: for an NPU, the program is Vela.
+    """
+    if job.request.npu is not None:
+        return vela_version(job.request.npu.python)
     return EXTERNAL_COMPILERS[job.compiler].version(job.request)
 
 
