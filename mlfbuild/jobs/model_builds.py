@@ -20,7 +20,6 @@ from mlfbuild.core import (
     read_bytes,
     write_atomic,
 )
-from mlfbuild.ethos_u import vela_version
 from mlfbuild.jobs import tree as trees
 from mlfbuild.jobs.actions import (
     COMPILED,
@@ -78,6 +77,8 @@ def program_version(job: CompileJob) -> str:
     The job is one of ``made_first``: for an NPU, the program is Vela.
     """
     if job.request.npu is not None:
+        from mlfbuild.ethos_u import vela_version  # few targets have an NPU
+
         return vela_version(job.request.npu.python)
     return EXTERNAL_COMPILERS[job.compiler].version(job.request)
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from mlfbuild.compilers.external import find_program
 from mlfbuild.compilers.tvm import find_interpreter, tvm_version
 from mlfbuild.core import Diagnostic, InputFileError, MlfError, ProjectFileError, ToolNotFoundError, require_extra
-from mlfbuild.ethos_u import vela_version
 from mlfbuild.jobs import npu_of
 from mlfbuild.project import ModelSpec, Project, Provider, TargetSpec, asked_for, filled
 from mlfbuild.quantization import engine_of
@@ -53,6 +52,8 @@ def vela_program(target: TargetSpec, root: Path) -> ModelProgram | None:
     npu = npu_of(target, root)
     if npu is None:
         return None
+    from mlfbuild.ethos_u import vela_version  # few targets have an NPU
+
     name = f"Vela for {target.name}"
     try:
         return ModelProgram("", name, Path(npu.python or sys.executable), vela_version(npu.python))
