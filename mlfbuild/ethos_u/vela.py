@@ -10,7 +10,6 @@ import sys
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
 from mlfbuild.core import (
@@ -74,6 +73,8 @@ def vela_version(python: str | None) -> str:
     Raises ``ToolNotFoundError`` with the command that installs it.
     """
     if python is None:
+        from importlib import metadata  # with the package email, a tenth of a second
+
         try:
             return metadata.version(_PACKAGE)
         except metadata.PackageNotFoundError:

@@ -21,7 +21,6 @@ from mlfbuild.core import (
     read_bytes,
     write_atomic,
 )
-from mlfbuild.ethos_u import vela_version
 from mlfbuild.jobs import tree as trees
 from mlfbuild.jobs.actions import (
     COMPILED,
@@ -63,12 +62,12 @@ def compile_action(job: CompileJob) -> Action:
     source, step = job.request.source, job.quantize
     identity = SourceFiles(source).read().identity if step is None else quantized_digest(step)
     inputs = {f"model {source.name}": identity, **dict(flat(job.named_settings()))}
+    if job.made_first:
+        inputs["version"] = program_version(job)
     if job.request.program is not None:
-        inputs |= {"version": program_version(job), **input_digests(job.request.program)}
+        inputs |= input_digests(job.request.program)
     # Also for a signature that is missing: what was made when there was one is out of date.
     inputs |= {name: hash_of(path) for name, path in trust_files(job).items()}
-    if job.request.npu is not None:
-        inputs["vela"] = vela_version(job.request.npu.python)
     bundled = bundle_key(job) if job.bundles else ""
     if bundled:
         inputs["bundled libraries"] = bundled
@@ -76,7 +75,14 @@ def compile_action(job: CompileJob) -> Action:
 
 
 def program_version(job: CompileJob) -> str:
-    """Return the version of the external program that compiles the job's model, which may be started for that."""
+    """Return the version of the program that compiles the job's model, which may be started for that.
+
+    The job is one of ``made_first``: for an NPU, the program is Vela.
+    """
+    if job.request.npu is not None:
+        from mlfbuild.ethos_u import vela_version  # few targets have an NPU
+
+        return vela_version(job.request.npu.python)
     return EXTERNAL_COMPILERS[job.compiler].version(job.request)
 
 

@@ -118,6 +118,7 @@ def _with_npu(module: Module, calls: Sequence[EthosU], npu: Npu, result: VelaRes
     driver = ExternalDependency(ETHOS_U.name, ETHOS_U.url, "git", DRIVER_VERSION)
     return replace(
         module,
+        tflm="",  # no NPU has been compared with it
         main=(*module.main, own),
         npu=facts,
         contexts=(context,),

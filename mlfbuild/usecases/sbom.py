@@ -133,6 +133,8 @@ def _add_own_libraries(bill: sbom.Bill, code: str, tree: sbom.TreeContents, libr
     exporters = {version for module in library.modules if (version := exporter_version(module))}
     for version in sorted(exporters):
         bill.relate(code, sbom.How.MADE_BY, bill.add(sbom.tvm_tool(version)))
+    for compiler in sorted({module.npu.compiler for module in library.modules if module.npu is not None}):
+        bill.relate(code, sbom.How.MADE_BY, bill.add(sbom.vela_tool(compiler)))
     if tree.bundled:
         # The files of TVM in the tree are one set. If the modules come from several releases, which one they belong to
         # is not recorded, and a wrong version would match the wrong vulnerabilities.

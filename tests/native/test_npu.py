@@ -7,14 +7,15 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 from mlfbuild import open_archive, write_archive
 from mlfbuild.compilers import compiler_called
-from mlfbuild.core import InputFileError, MlfError, ToolNotFoundError, UsageError, extras
-from mlfbuild.ethos_u import VelaResult, compile_with_vela, vela, vela_version
+from mlfbuild.core import InputFileError, MlfError, ToolNotFoundError, UnsupportedModelError, UsageError, extras
+from mlfbuild.ethos_u import VelaResult, compile_with_vela, vela_version
 from mlfbuild.library import CompileRequest, Module
 from mlfbuild.native import npu as for_npu
 from support.firmware_repo import tiny_network, two_layers
@@ -176,11 +177,19 @@ def test_a_file_that_is_no_model_is_refused_before_vela_runs(tmp_path: Path) -> 
     assert caught.value.code == "tflite-malformed"
 
 
+def test_a_file_that_vela_compiled_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "tiny.tflite"
+    path.write_bytes(_result().model)
+    with pytest.raises(UnsupportedModelError) as caught:
+        compiled(request_for(path))
+    assert caught.value.code == "model-compiled-for-accelerator"
+
+
 def test_without_vela_the_error_names_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> str:
-        raise vela.metadata.PackageNotFoundError(name)
+        raise metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(vela.metadata, "version", missing)
+    monkeypatch.setattr(metadata, "version", missing)
     monkeypatch.setattr(extras, "_is_there", lambda _: False)
     vela_version.cache_clear()
     with pytest.raises(ToolNotFoundError) as caught:

@@ -10,8 +10,10 @@ import pytest
 
 from mlfbuild.cli.output.invocation import run
 from mlfbuild.library.keys import Npu
+from mlfbuild.native import Tensor, read_network
 from support.ethos_u_driver import PROVIDER, npu_calls, write_driver
 from support.npu_models import U55_128, U55_256, U65_256, U65_DEDICATED, request_for, require_vela
+from support.oracle import tflite_micro_run
 
 HASHES = {
     "ad": "87cf24194ef93d1d9b11a591d805526b98008e351655d29883c825c9c106ba24",
@@ -20,6 +22,21 @@ HASHES = {
     "vww": "597a384c8c2c8a1276f04702f25013b7838f2f814f1ca7c174d295b73e3d6b7b",
 }
 """The networks that are checked with each NPU."""
+PUBLIC = {
+    "audio_preprocessor_int8": "278949d197166fb8b580c0bdc94e902fb709fec0569dcf5766816b28285440e5",
+    "hello_world_int8": "505ee4fae7fa46ab67bea4c08b4969eb3eb8b9114c50595ec4a29d9a27993202",
+    "keyword_scrambled_8bit": "1d5e0e5c9a7369ca34543fefb46e3047cd6db281adcd8bb8a96aba0a48e88757",
+    "micro_speech_quantized": "09e5e2a9dfb2d8ed78802bf18ce297bff54281a66ca18e0c23d69ca14f822a83",
+    "person_detect": "808cfdfc0cf3a6fa6f6fa26bfa379ea97c16d5db7334637766e39c3408502e9d",
+    "pretrained_resnet_large_int8": "dc27dcd823f5665533352f7da516b0c9bc6f089914b8283782e55961b3423fcf",
+    "simple_add_model": "ae54358831f8a6ce8d0baa5c19437d76ab530710d9d491acb5860d1e5b552e26",
+    "str_ww_ref_model": "3af8550895ba7d5c584277102b5075c52dcfa63ba9d2b2240f37c4e6abd5dd2b",
+    "toycar_quant_fullint": "861f3de4465a176099248090583ae5b6be00bc6f0c6bac16ce3bda004a7fa9c2",
+    "trained_lstm_int8": "a44e4d8a6c051db582414915ee28ee0462bd47e9f150e4a095fb5a126b88d885",
+}
+"""Networks of tensorflow/tflite-micro and mlcommons/tiny, which the shared folder may have in models/public."""
+KEPT = {"trained_lstm_int8": ("UNIDIRECTIONAL_SEQUENCE_LSTM",)}
+"""Operators with a state, which are not supported on an NPU."""
 PROJECT = """\
 mlfbuild: 1
 targets:
@@ -71,3 +88,31 @@ def test_networks_of_mlperf_tiny(tmp_path: Path, shared: Path, name: str, npu: N
     source = shared / f"models/{name}_int8.tflite"
     assert hashlib.sha256(source.read_bytes()).hexdigest() == HASHES[name]
     assert verified(tmp_path, source, shared / f"golden/{name}_int8.npz", npu) == 0
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_networks_equal_tensorflow_lite_micro(tmp_path: Path, shared: Path, name: str) -> None:
+    require_vela()
+    source = shared / f"models/public/{name}.tflite"
+    if not source.is_file():
+        pytest.skip(f"{source} is not there")
+    data = source.read_bytes()
+    assert hashlib.sha256(data).hexdigest() == PUBLIC[name]
+    npu = replace(U55_128, keep_on_core=KEPT.get(name, ()))
+    graph, _ = read_network(request_for(source, None))
+    numbers = np.random.default_rng(3)
+    inputs = [random_values(numbers, graph.tensor(each)) for each in graph.inputs]
+    outputs = tflite_micro_run(data, inputs)
+    arrays = {f"in{at}": value[None] for at, value in enumerate(inputs)}
+    np.savez(tmp_path / "vectors.npz", **arrays, **{f"out{at}": value[None] for at, value in enumerate(outputs)})
+    assert verified(tmp_path, source, tmp_path / "vectors.npz", npu) == 0
+
+
+def random_values(numbers: np.random.Generator, tensor: Tensor) -> np.ndarray:
+    """Return random integers, or floats near 0, for an input."""
+    kind = np.dtype(tensor.dtype.numpy)
+    if kind.kind == "f":
+        return numbers.normal(size=tensor.shape).astype(kind)
+    limits = np.iinfo(kind)
+    return numbers.integers(limits.min, int(limits.max) + 1, tensor.shape, kind)

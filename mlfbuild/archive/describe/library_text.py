@@ -229,12 +229,14 @@ def _source(tensor: dict[str, Any]) -> str:
 
 def _memory(module: dict[str, Any]) -> Iterator[_Row]:
     several = len(module["memory"]) > 1
-    for entry in module["memory"]:
+    for at, entry in enumerate(module["memory"]):
         place = f" on {entry['device_name']}" if several else ""
         yield "memory", entry["workspace_size"], f"workspace{place}"
-        for memory in (module["network"] or {}).get("memories", ()):
-            yield "memory", memory["size"], f"  in {memory['name']}"
-        if module["workspace_bound"] is not None:
+        # Of the core's workspace, which is first: an NPU plans its own.
+        if at == 0:
+            for memory in (module["network"] or {}).get("memories", ()):
+                yield "memory", memory["size"], f"  in {memory['name']}"
+        if module["workspace_bound"] is not None and at == 0:
             yield "memory", module["workspace_bound"], "  peak use, the least that any memory plan needs"
         yield "memory", entry["constants_size"], f"constants{place}"
         yield "memory", entry["io_size"], f"inputs and outputs{place}"

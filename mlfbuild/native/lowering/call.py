@@ -276,6 +276,8 @@ class KernelCall:
     """The calls of the nodes of a chain for the rows of a step."""
     may_fail: bool = False
     """Whether the body returns an int32_t, 0 on success: another number ends the run."""
+    device_memory: int = 0
+    """Bytes of memory of another device that the body names (``npu_workspace``); calls share it."""
     by_rows: NetworkRows | None = field(default=None, compare=False)
     """The estimate by which operators are computed row by row; ``None`` for a single call for whole tensors."""
 

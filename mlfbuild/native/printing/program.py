@@ -10,7 +10,7 @@ from functools import cached_property
 from mlfbuild.library import WORKSPACE_POOL
 from mlfbuild.native.c_calling_form import C_INTERFACE, CodeForm
 from mlfbuild.native.graph import C_TYPES, Graph, Node, State, Tensor
-from mlfbuild.native.graph.ops import EthosU, Fused, Reshape
+from mlfbuild.native.graph.ops import Fused, Reshape
 from mlfbuild.native.lowering import Constant, KernelCall, Origin, ScratchBuffer
 from mlfbuild.native.memory import Location, Plan, StorageKind
 from mlfbuild.native.printing.constant_sections import class_of
@@ -191,8 +191,7 @@ class LinkedModel(PrintedProgram):
     @property
     def npu_memory(self) -> int:
         """Bytes of the NPU's own memory, 0 if the network needs none."""
-        operators = (node.operator for node in self.graph.nodes)
-        return max((each.fast for each in operators if isinstance(each, EthosU)), default=0)
+        return max((function.call.device_memory for function in self.functions), default=0)
 
     @property
     def headers(self) -> tuple[str, ...]:

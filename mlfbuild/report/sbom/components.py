@@ -157,6 +157,12 @@ def tvm_tool(version: str) -> Component:
     return Component(f"tool/tvm-{version}", Kind.TOOL, "TVM", version, purl, _TVM)
 
 
+def vela_tool(compiler: str) -> Component:
+    """Return the Vela that compiled the part of an NPU; ``compiler`` is its name and version: ``vela 5.2.0``."""
+    version = compiler.rpartition(" ")[2]
+    return Component(f"tool/vela-{version}", Kind.TOOL, "vela", version, origins.pypi("ethos-u-vela", version))
+
+
 def c_compiler(name: str, version: str) -> Component:
     """Return a C compiler or linker that is recorded in an image."""
     return Component(f"tool/{name}-{version}", Kind.TOOL, name, version, origins.generic(name, version))

@@ -22,7 +22,6 @@ from mlfbuild.core import (
     find_tool,
     require_extra,
 )
-from mlfbuild.ethos_u import vela_version
 from mlfbuild.jobs import npu_of
 from mlfbuild.project import ModelSpec, Project, Provider, TargetSpec, asked_for, filled
 from mlfbuild.quantization import engine_of
@@ -61,6 +60,8 @@ def vela_program(target: TargetSpec, root: Path) -> ModelProgram | None:
     npu = npu_of(target, root)
     if npu is None:
         return None
+    from mlfbuild.ethos_u import vela_version  # few targets have an NPU
+
     name = f"Vela for {target.name}"
     try:
         return ModelProgram("", name, Path(npu.python or sys.executable), vela_version(npu.python))

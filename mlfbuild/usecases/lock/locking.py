@@ -183,8 +183,9 @@ def model_facts(project: Project, targets: Sequence[TargetJob]) -> dict[str, Loc
     Raises ``InputFileError`` for a model file that cannot be read, and ``ToolNotFoundError`` for an external compiler
     that is not installed.
     """
-    # One entry for each model: its file and its compiler are the same on all targets.
-    jobs = {job.model: job for target in targets for job in target.models}
+    # One entry for each model: its file and its compiler are the same on all targets, except those with an NPU.
+    every = [job for target in targets for job in target.models]
+    jobs = {job.model: job for job in sorted(every, key=lambda job: job.request.npu is not None)}
     return {name: _model(job, project.root) for name, job in jobs.items()}
 
 
@@ -192,6 +193,8 @@ def _model(job: CompileJob, root: Path) -> LockedModel:
     step, program = job.quantize, job.request.program
     source = job.request.source if step is None else step.source
     version = __version__ if program is None else program_version(job)
+    if job.request.npu is not None:
+        version += f", vela {program_version(job)}"
     decided = [inputs_hash(program)] if program is not None and program.inputs else []
     decided += [] if step is None else [quantize_inputs_hash(step)]
     return LockedModel(

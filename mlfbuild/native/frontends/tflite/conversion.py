@@ -14,7 +14,7 @@ from mlfbuild.native.frontends.tflite.operators.detections import resized
 from mlfbuild.native.frontends.tflite.reader import SEE, RawOperator, RawSubgraph
 from mlfbuild.native.frontends.tflite.tensors import Tensors, unique_names
 from mlfbuild.native.frontends.tflite.unsigned import held_as_int8
-from mlfbuild.native.graph import Array, ConstantBudget, GraphError, Node, Operands, OperatorError, Tensor, ops
+from mlfbuild.native.graph import Array, ConstantBudget, GraphError, Node, Operands, Operator, OperatorError, Tensor
 
 
 class SubgraphConversion:
@@ -67,7 +67,7 @@ class SubgraphConversion:
 
 def is_known(operator: RawOperator) -> bool:
     """Return whether the graph has ``operator``; a call of an NPU only if the file was compiled for the target's."""
-    return isinstance(operator.options, ops.EthosU) or is_supported(operator.code, operator.custom_code)
+    return isinstance(operator.options, Operator) or is_supported(operator.code, operator.custom_code)
 
 
 def described(operator: RawOperator) -> str:
@@ -114,15 +114,7 @@ def check_operators(conversion: SubgraphConversion, operators: Sequence[RawOpera
         if not is_known(operator):
             missing.setdefault((operator.code, operator.custom_code), operator)
     for operator in missing.values():
-        # Known prefixes identify the program that made the file.
-        for begin, (compiler, accelerator) in _COMPILED_BY.items():
-            if operator.custom_code.startswith(begin):
-                raise UnsupportedModelError(
-                    "model-compiled-for-accelerator",
-                    place=conversion.place(operator),
-                    reason=f"{compiler} compiled the file for {accelerator}, and its operators are no longer in it",
-                    hint=f"use the .tflite file that {compiler} read",
-                )
+        refuse_compiled(operator, conversion.place(operator))
     if missing:
         names = listed([described(operator) for operator in missing.values()])
         error = UnsupportedModelError(
@@ -132,6 +124,19 @@ def check_operators(conversion: SubgraphConversion, operators: Sequence[RawOpera
             hint=next((hint for begin, hint in _FOREIGN.items() if begin in names), SEE),
         )
         conversion.refusals.append(error)
+
+
+def refuse_compiled(operator: RawOperator, place: str) -> None:
+    """Raise ``UnsupportedModelError`` if a program compiled ``operator``, which is at ``place``, for an accelerator."""
+    # Known prefixes identify the program that made the file.
+    for begin, (compiler, accelerator) in _COMPILED_BY.items():
+        if operator.custom_code.startswith(begin):
+            raise UnsupportedModelError(
+                "model-compiled-for-accelerator",
+                place=place,
+                reason=f"{compiler} compiled the file for {accelerator}, and its operators are no longer in it",
+                hint=f"use the .tflite file that {compiler} read",
+            )
 
 
 def complex_refused(place: str) -> UnsupportedModelError:

@@ -56,10 +56,11 @@ from mlfbuild.native.frontends.tflite.conversion import (
     check_free_shapes,
     check_operators,
     complex_refused,
+    described,
     is_known,
+    refuse_compiled,
 )
 from mlfbuild.native.frontends.tflite.nodes import OperatorNodes, is_dequantized, settle_shape
-from mlfbuild.native.frontends.tflite.npu import with_npu_calls
 from mlfbuild.native.frontends.tflite.operators import (
     SHAPES,
     VARIABLES,
@@ -71,7 +72,7 @@ from mlfbuild.native.frontends.tflite.reader import RawOperator, RawSubgraph, Re
 from mlfbuild.native.frontends.tflite.tensors import unique_names
 from mlfbuild.native.frontends.tflite.unsigned import refusal
 from mlfbuild.native.frontends.tflite.variables import Key, Variables, VariableValue
-from mlfbuild.native.graph import ConstantBudget, Graph, GraphError, Node, OperatorError, evaluate, ops
+from mlfbuild.native.graph import ConstantBudget, Graph, GraphError, Node, Operator, OperatorError, evaluate
 
 _OF_LITERT = "have the numbers of LiteRT's reference kernels, because TensorFlow Lite Micro does not run them"
 _TAKE_COMPLEX = frozenset({"COMPLEX_ABS", "EXPAND_DIMS", "IMAG", "REAL", "RESHAPE", "RFFT2D", "SQUEEZE"})
@@ -101,6 +102,8 @@ def parse_tflite(
         reader = Reader(data)
         subgraphs, signatures = reader.read(), reader.signatures()
         if accelerator:
+            from mlfbuild.native.frontends.tflite.npu import with_npu_calls  # few targets have an NPU
+
             subgraphs = with_npu_calls(reader, subgraphs, accelerator)
         index = 0 if signature is None else _selected(signatures, signature, name)
         importer = _Importer(subgraphs[index], budget or ConstantBudget.of_file(len(data)), subgraphs, index)
@@ -116,11 +119,18 @@ def parse_tflite(
 def tensor_names(data: bytes, where: str) -> frozenset[str]:
     """Return the names of all tensors in ``data``, the file ``where``.
 
-    Raises ``InputFileError`` if it is not a TFLite model that can be read: programs that get the file unread would fail
-    at an unexpected place.
+    Raises ``InputFileError`` if it is not a TFLite model that can be read, and ``UnsupportedModelError`` if it was
+    compiled for an accelerator: programs that get the file unread would fail at an unexpected place.
     """
     with naming_file(where, "tflite-malformed"):
-        return frozenset(tensor.name for subgraph in Reader(data).read() for tensor in subgraph.tensors)
+        return frozenset(tensor.name for subgraph in _uncompiled(Reader(data).read()) for tensor in subgraph.tensors)
+
+
+def _uncompiled(subgraphs: Sequence[RawSubgraph]) -> Sequence[RawSubgraph]:
+    """Return ``subgraphs``; raises ``UnsupportedModelError`` if a part of them was compiled for an accelerator."""
+    for operator in (each for subgraph in subgraphs for each in subgraph.operators):
+        refuse_compiled(operator, f"operator {operator.index} ({described(operator)})")
+    return subgraphs
 
 
 def port_names_in(data: bytes, signature: str | None, name: str) -> tuple[list[str], list[str]]:
@@ -288,7 +298,7 @@ class _Importer:
         is_complex = conversion.tensors.are_complex((*operator.inputs, *operator.outputs))
         if is_complex and operator_name(code) not in _TAKE_COMPLEX:
             raise complex_refused(conversion.place(operator))
-        if isinstance(operator.options, ops.EthosU):
+        if isinstance(operator.options, Operator):
             inputs = tuple(tensor.name for tensor in conversion.inputs(operator))
             outputs = tuple(conversion.tensors.at(conversion.place(operator), each).name for each in operator.outputs)
             return [Node(outputs[0] if outputs else "", operator.options, inputs, outputs)]

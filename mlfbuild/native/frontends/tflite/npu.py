@@ -109,6 +109,13 @@ class _Calls:
         found = []
         for index in indices:
             tensor = self._tensor(place, index)
+            if tensor.is_variable:
+                raise UnsupportedModelError(
+                    "npu-with-state",
+                    place=f"{place}: {tensor.name!r}",
+                    reason="a state that an operator keeps between runs is not supported on an NPU",
+                    hint="name the kind of its operator in keep-on-core, such as UNIDIRECTIONAL_SEQUENCE_LSTM",
+                )
             if tensor.type == TensorType.UINT8:
                 raise UnsupportedModelError(
                     "npu-uint8",
@@ -129,6 +136,8 @@ class _Calls:
 
 
 def _content(place: str, tensor: RawTensor) -> bytes:
+    if tensor.data is None and tensor.shape == (0,):
+        return b""  # a network without constants
     if tensor.data is None or tensor.shape != (len(tensor.data),):
         raise GraphError(f"{place}: {tensor.name!r}", "does not have as many bytes as its shape states")
     return bytes(tensor.data.tobytes())

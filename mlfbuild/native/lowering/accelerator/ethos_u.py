@@ -55,4 +55,5 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
         ),
         tuple(body),
         may_fail=True,
+        device_memory=operator.fast,
     )
