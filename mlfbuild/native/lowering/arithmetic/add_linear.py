@@ -41,8 +41,9 @@ class _Line:
 def lower_add_linear(graph: Graph, node: Node, operator: Addition, *, helium: bool = False) -> KernelCall | str:
     """Return the call of ``mlf_add_linear_int8``; a reason if shapes differ or no linear function is exact.
 
-    With ``helium``, it is that of ``mlf_add_linear_int8_mve``. The kernel computes ``(first * a + second * b + offset) >> shift`` and a clamp. All 65,536 pairs of inputs are
-    compared with the reference.
+    With ``helium``, it is that of ``mlf_add_linear_int8_mve``. The kernel computes
+    ``(first * a + second * b + offset) >> shift`` and a clamp. All 65,536 pairs of inputs are compared with the
+    reference.
     """
     first, second, output = binary_tensors(graph.inputs_of(node), graph.outputs_of(node))
     if first.shape != second.shape:
@@ -56,9 +57,8 @@ def lower_add_linear(graph: Graph, node: Node, operator: Addition, *, helium: bo
     fields = {"first": line.first, "second": line.second, "offset": line.offset}
     arguments = f"numbers, {line.shift}, {minimum}, {maximum}"
     numbers = Constant.struct("numbers", "mlf_add_linear", fields)
-    kernel, header = ("mlf_add_linear_int8", "add_linear.h")
-    if helium:
-        kernel, header = f"{kernel}_mve", "add_linear_mve.h"
+    suffix = "_mve" if helium else ""
+    kernel, header = f"mlf_add_linear_int8{suffix}", f"add_linear{suffix}.h"
     return addition_call(kernel, header, numbers, arguments, (first, second, output))
 
 
