@@ -1,7 +1,8 @@
 """Compile a request to a library: run the steps in order.
 
     SourceFiles.read -> parse_files -> run_passes -> remove_dead_channels -> _program -> print -> Library
-    _program: lower_all -> plan_memory -> fuse -> plan_memory, if there are chains -> use_free_memory -> link_calls
+    _program: lower_all -> plan_memory -> better_order -> fuse -> plan_memory and better_order, if there are chains
+              -> use_free_memory -> link_calls
 
 Rules:
 
@@ -16,7 +17,8 @@ Why the arena is planned twice: operators that run row by row (chains) cost inst
 arena becomes smaller. ``fuse`` estimates that by the bytes in use while each piece of the network runs. It does not
 know offsets, views, or states that are updated in place, so the estimate is wrong in both directions. Therefore the
 network is planned as it is, then with the chains that ``fuse`` selected, and the chains are used only if the real arena
-is smaller. (Each plan is the best of several trials in itself, see ``memory/plan.py``.) The third step,
+is smaller. (Each plan is the best of several trials in itself, see ``memory/plan.py``.) In the same way, an order of
+nodes in which fewer bytes are in use (``memory/order.py``) is planned and compared; it costs nothing. The last step,
 ``use_free_memory``, moves nothing: it gives kernels that copy weights the bytes that are free while they run. This step
 is skipped on the Cortex-M7, whose data cache already has that effect.
 
@@ -58,7 +60,7 @@ from mlfbuild.native.frontends import Choices, SourceFiles, parse_files
 from mlfbuild.native.graph import ConstantBudget, Graph
 from mlfbuild.native.graph.ops import TreeEnsemble
 from mlfbuild.native.lowering import KernelCall, check_constants, lower, lower_all
-from mlfbuild.native.memory import Plan, plan_memory, use_free_memory
+from mlfbuild.native.memory import Plan, better_order, plan_memory, use_free_memory
 from mlfbuild.native.network import compiled_network, memory_notes, removed_from_layers
 from mlfbuild.native.passes import fuse, remove_dead_channels, rounded_products, run_passes, streamed
 from mlfbuild.native.printing import (
@@ -227,8 +229,11 @@ def _program(
     """
     calls = lower_all(graph, settings)
     plan = plan_memory(graph, calls, arena_io=settings.arena_io)
-    planned = _Planned(graph, calls, plan)
+    given = _Planned(graph, calls, plan)
+    planned = given.reordered(settings)
     chosen = planned.with_chains(whole, settings)
+    if planned is not given:  # chains that are worth less in the new order
+        chosen = min(chosen, given.with_chains(whole, settings), key=lambda each: each.plan.arena_size)
     usual = None
     if settings.memory == MEMORY[0]:
         # Without chains, there is nothing that the default could leave out.
@@ -251,14 +256,22 @@ class _Planned:
     calls: Sequence[KernelCall]
     plan: Plan
 
+    def reordered(self, settings: CodegenSettings) -> _Planned:
+        """Return the network in an order of its nodes with a smaller arena if one is found, otherwise this object."""
+        other = better_order(self.graph, self.calls, arena_io=settings.arena_io)
+        if other is None:
+            return self
+        plan = plan_memory(*other, arena_io=settings.arena_io)
+        return _Planned(*other, plan) if plan.arena_size < self.plan.arena_size else self
+
     def with_chains(self, whole: Graph, settings: CodegenSettings) -> _Planned:
         """Return the network with chains of ``fuse`` if its arena is smaller, and otherwise this object."""
         fused, calls = fuse(self.graph, self.calls, settings, lambda part, node: lower(part, node, settings), whole)
         if fused is self.graph:
             return self
-        plan = plan_memory(fused, calls, arena_io=settings.arena_io)
+        chained = _Planned(fused, calls, plan_memory(fused, calls, arena_io=settings.arena_io)).reordered(settings)
         # Not `<=`: chains cost instructions, so they must gain something.
-        return _Planned(fused, calls, plan) if plan.arena_size < self.plan.arena_size else self
+        return chained if chained.plan.arena_size < self.plan.arena_size else self
 
 
 def _check_placement(request: CompileRequest) -> None:

@@ -48,8 +48,8 @@ which is the lower bound. The plan reaches it::
 A separate step, ``use_free_memory``, gives kernels that are faster with more scratch memory the largest part of the
 arena that is free while they run. It neither moves a tensor nor makes the arena larger.
 
-The plan does not change the order of nodes, and it does not split them: ``passes/fusion.py`` decides which ones run row
-by row. It does not distribute the arena over several memories; a project places it in one section.
+The plan does not change the order of nodes (``order.py`` does), and does not split them: ``passes/fusion.py`` decides
+which ones run row by row. It does not distribute the arena over several memories; a project places it in one section.
 """
 
 from __future__ import annotations
