@@ -4,7 +4,8 @@ Why the arena is planned twice: operators that run row by row (chains) cost inst
 arena becomes smaller. ``fuse`` estimates that by the bytes in use while each piece of the network runs. It does not
 know offsets, views, or states that are updated in place, so the estimate is wrong in both directions. Therefore the
 network is planned as it is, then with the chains that ``fuse`` selected, and the chains are used only if the real arena
-is smaller. (Each plan is the best of several trials in itself, see ``memory/plan.py``.) A later step,
+is smaller. (Each plan is the best of several trials in itself, see ``memory/plan.py``.) In the same way, an order of
+nodes in which fewer bytes are in use (``memory/order.py``) is planned and compared; it costs nothing. A later step,
 ``use_free_memory``, moves nothing: it gives kernels that copy weights the bytes that are free while they run. This step
 is skipped on the Cortex-M7, whose data cache already has that effect.
 
@@ -29,7 +30,7 @@ from mlfbuild.library.cgen import WORKSPACE_SECTION
 from mlfbuild.library.keys import ArenaMemory, Placement
 from mlfbuild.native.graph import Graph
 from mlfbuild.native.lowering import KernelCall, lower, lower_all
-from mlfbuild.native.memory import Plan, check_fits, plan_memory
+from mlfbuild.native.memory import Plan, better_order, check_fits, plan_memory
 from mlfbuild.native.passes import fuse
 from mlfbuild.native.settings import MEMORY, CodegenSettings
 
@@ -63,13 +64,11 @@ def plan_network(
     """
     calls = lower_all(graph, settings)
     plan = plan_memory(graph, calls, arena_io=settings.arena_io, memories=memories)
-    choosing = _Choosing(whole, settings, memories, PlannedNetwork(graph, calls, plan))
-    if len(memories) > 1:
-        chosen = choosing.for_several()
-    else:
-        chosen = choosing.with_chains(settings.memory)
-        if not chosen.plan.fits:
-            chosen = choosing.with_chains(MEMORY[0])
+    given = _Choosing(whole, settings, memories, PlannedNetwork(graph, calls, plan))
+    choosing = replace(given, plain=given.reordered(given.plain))
+    chosen = choosing.best()
+    if choosing.plain is not given.plain:  # chains may be worth less in the new order
+        chosen = min(chosen, given.best(), key=given.cost)
     check_fits(chosen.graph, chosen.calls, chosen.plan, memories)
     usual = None
     if settings.memory == MEMORY[0]:
@@ -102,23 +101,43 @@ class _Choosing:
     memories: tuple[ArenaMemory, ...]
     plain: PlannedNetwork
 
+    def best(self) -> PlannedNetwork:
+        """Return the best alternative for the option ``memory`` of the settings."""
+        if len(self.memories) > 1:
+            return self._for_several()
+        chosen = self.with_chains(self.settings.memory)
+        return chosen if chosen.plan.fits else self.with_chains(MEMORY[0])
+
+    def cost(self, network: PlannedNetwork) -> tuple[int, ...]:
+        """Return what the best alternative has the least of."""
+        if len(self.memories) < 2:
+            return network.plan.rank
+        cycles = 0 if self.settings.memory == MEMORY[0] else network.cycles
+        return not network.plan.fits, cycles, network.plan.arena_size
+
+    def reordered(self, network: PlannedNetwork) -> PlannedNetwork:
+        """Return ``network`` in an order of its nodes with a better plan if one is found, otherwise this object."""
+        arena_io = self.settings.arena_io
+        other = better_order(network.graph, network.calls, arena_io=arena_io)
+        if other is None:
+            return network
+        plan = plan_memory(*other, arena_io=arena_io, memories=self.memories)
+        return PlannedNetwork(*other, plan) if plan.rank < network.plan.rank else network
+
     def with_chains(self, memory: str) -> PlannedNetwork:
         """Return the network with the chains of the option ``memory`` if its arena is smaller, otherwise ``plain``."""
         fused = self._fused(memory)
         # Not `<=`: chains cost instructions, so they must gain something.
         return self.plain if fused is None or self.plain.plan.rank <= fused.plan.rank else fused
 
-    def for_several(self) -> PlannedNetwork:
-        """Return the best alternative for several memories."""
+    def _for_several(self) -> PlannedNetwork:
         if self.settings.memory == MEMORY[0]:
-            found = [self.plain, *self._alternatives(MEMORY[0])]
-            return min(found, key=lambda each: (not each.plan.fits, each.plan.arena_size))
+            return min([self.plain, *self._alternatives(MEMORY[0])], key=self.cost)
         if self.plain.plan.is_best:
             # As with this memory alone, whose chains make the arena smaller at hardly any cost.
             fused = self._fused(self.settings.memory)
             return fused if fused and fused.plan.is_best and fused.plan.rank < self.plain.plan.rank else self.plain
-        found = [self.plain, *self._alternatives(*MEMORY[1::-1])]
-        return min(found, key=lambda each: (not each.plan.fits, each.cycles, each.plan.arena_size))
+        return min([self.plain, *self._alternatives(*MEMORY[1::-1])], key=self.cost)
 
     def _alternatives(self, *options: str) -> Iterator[PlannedNetwork]:
         yield from (fused for option in options if (fused := self._fused(option)) is not None)
@@ -132,4 +151,4 @@ class _Choosing:
         if fused is plain.graph:
             return None
         plan = plan_memory(fused, calls, arena_io=settings.arena_io, memories=self.memories)
-        return PlannedNetwork(fused, calls, plan)
+        return self.reordered(PlannedNetwork(fused, calls, plan))

@@ -116,7 +116,7 @@ def with_statement(file: CodegenFile, statement: str) -> CodegenFile:
 OF_EACH_KIND = ("byoc-aotp", "conv-aotc", "conv-graph", "conv-usmp_external", "multi-mixed.mod2", "v5-add-graph")
 
 
-@pytest.mark.parametrize("name", first_on_push(OF_EACH_KIND, 0))
+@pytest.mark.parametrize("name", first_on_push(OF_EACH_KIND))
 def test_archives_of_tvm(shared: Path, project: Folder, name: str) -> None:
     archive, _, module = name.partition(".")
     folder = shared / "archives"

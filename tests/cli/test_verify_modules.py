@@ -11,6 +11,7 @@ from mlfbuild.usecases.verify import verify_jobs
 from support.aot_archives import OWN, A, B, Y, aot_archive
 from support.command import Folder
 from support.errors import assert_printed
+from support.examples import first_on_push
 
 BOTH = "both: {{source: {archives}/multi-mixed.tar, vectors: {vectors}}}"
 
@@ -93,12 +94,15 @@ LEAKS = (
 )
 
 
+HOST, M4 = "{cpu: host}", "{cpu: cortex-m4, board: mps2-an386}"
+FAILS = "if (b[3] == 3.0f) return 5;"
+
+
 @pytest.mark.parametrize(
-    ("statement", "case"),
-    [("if (b[3] == 3.0f) return 5;", 1), (LEAKS, 2)],
-    ids=["a kernel that fails", "no more workspace"],
+    ("target", "statement", "case"),
+    first_on_push([(HOST, FAILS, 1), (M4, LEAKS, 2), (M4, FAILS, 1), (HOST, LEAKS, 2)], 2),
+    ids=["host, a kernel fails", "m4, no more workspace", "m4, a kernel fails", "host, no more workspace"],
 )
-@pytest.mark.parametrize("target", ["{cpu: host}", "{cpu: cortex-m4, board: mps2-an386}"], ids=["host", "m4"])
 def test_error_code_of_the_run_function_is_one_line(
     folder: Folder, tool: Callable[..., str], target: str, statement: str, case: int
 ) -> None:

@@ -12,6 +12,7 @@ from mlfbuild.jobs.tree import unpack, write_target_tree
 from mlfbuild.targets import CPUS, cmake_folder
 from mlfbuild.usecases.init import init_cmake
 from support.cmake_repo import error_lines, mlfbuild_command
+from support.examples import first_on_push
 from support.libraries import native_library
 
 PROJECT = """\
@@ -60,8 +61,13 @@ def test_tree_builds(project: Path) -> None:
     assert (project / "build/app").is_file()
 
 
-@pytest.mark.parametrize("name", ["tiny/codegen/host/src/tiny_lib0.c", "tiny/mlf.cmake", "mlf.mk"])
-@pytest.mark.parametrize("damage", ["was edited", "is missing"])
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    first_on_push([
+        ("tiny/codegen/host/src/tiny_lib0.c", "was edited"), ("tiny/mlf.cmake", "is missing"), ("mlf.mk", "was edited"),
+        ("tiny/codegen/host/src/tiny_lib0.c", "is missing"), ("tiny/mlf.cmake", "was edited"), ("mlf.mk", "is missing"),
+    ], 3),
+)  # fmt: skip
 def test_edited_tree_is_rejected(project: Path, name: str, damage: str) -> None:
     tree = project / "models of mine"
     unpack(native_library("tiny"), tree / "tiny", archive_id="0" * 64)

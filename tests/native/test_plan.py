@@ -12,6 +12,7 @@ from mlfbuild.native.graph.ops import Add, AveragePool2D, Concatenation, Conv2D,
 from mlfbuild.native.graph.ops.movement.views import Steps
 from mlfbuild.native.lowering.call import KernelCall, Parameter, ScratchBuffer
 from mlfbuild.native.lowering.dispatch import lower
+from mlfbuild.native.memory import better_order
 from mlfbuild.native.memory.plan import Plan, plan_memory, use_free_memory
 from mlfbuild.native.memory.storages import Location, StorageKind
 from mlfbuild.native.memory.views import views_of
@@ -120,6 +121,8 @@ def test_values_are_in_memory_when_they_are_read(data: st.DataObject, graph: Gra
         with raises(UnsupportedModelError, "states-swapped", at=graph.name):
             plan_memory(graph, calls)
         return
+    if data.draw(st.booleans()):
+        graph, calls = better_order(graph, calls) or (graph, calls)
     plan = plan_memory(graph, calls)
     if data.draw(st.booleans()):
         size = plan.arena_size

@@ -22,9 +22,8 @@ def examples(sweep: int) -> int:
 
 def first_on_push(cases: Iterable[Any], count: int = 1) -> list[Any]:
     """Return parameters of a test: the first ``count`` of ``cases`` for each push, the others for the sweep only."""
-    first, *rest = (case if isinstance(case, tuple) else (case,) for case in cases)
-    pushed, swept = [first, *rest[: count - 1]], rest[count - 1 :]
+    every = [case if isinstance(case, tuple) else (case,) for case in cases]
     return [
-        *(pytest.param(*case) for case in pushed),
-        *(pytest.param(*case, marks=pytest.mark.sweep) for case in swept),
+        *(pytest.param(*case) for case in every[:count]),
+        *(pytest.param(*case, marks=pytest.mark.sweep) for case in every[count:]),
     ]

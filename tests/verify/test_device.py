@@ -108,7 +108,7 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("wrong", "found"), first_on_push(WRONG.values(), 0), ids=WRONG)
+@pytest.mark.parametrize(("wrong", "found"), first_on_push(WRONG.values(), len(WRONG) - 1), ids=WRONG)
 def test_faults_are_reported(workdir: Path, desk: Connection, wrong: str, found: str) -> None:
     report = verify(workdir, desk, wrong, timeout=1)
     assert re.fullmatch(found, report.text()), report.text()

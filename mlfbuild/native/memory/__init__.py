@@ -13,8 +13,8 @@ size of the arena, and the offsets of scratch memory.
 - For the graph executor, ``graph_executor/storage.py`` assigns storage ids instead, because TVM's executors allocate
   whole buffers and know no offsets.
 
-Three questions are decided elsewhere: the order of nodes is that of the file, ``passes/fusion`` decides what runs row
-by row, and a kernel's own file decides how much scratch memory it needs and what it may overwrite.
+Two questions are decided elsewhere: ``passes/fusion`` decides what runs row by row, and a kernel's own file decides how
+much scratch memory it needs and what it may overwrite. ``order`` finds an order of the nodes other than the file's.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.native.memory.accesses import Traffic
     from mlfbuild.native.memory.arenas import PlannedMemory, PlannedStorage, by_speed, speeds
+    from mlfbuild.native.memory.order import better_order
     from mlfbuild.native.memory.plan import Plan, check_fits, plan_memory, use_free_memory
     from mlfbuild.native.memory.storages import Location, StorageKind
 else:

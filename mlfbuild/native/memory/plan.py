@@ -52,8 +52,8 @@ If the request has several memories, ``arenas.py`` does step 6: storages get mem
 the cycles that accesses wait. Views and overwriting are tried in the same way, because a storage of several tensors is
 in one memory. A plan exists only if everything fits.
 
-The plan does not change the order of nodes, and it does not split them: ``passes/fusion.py`` decides which ones run row
-by row.
+The plan does not change the order of nodes (``order.py`` does), and does not split them: ``passes/fusion.py`` decides
+which ones run row by row.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from selenium.webdriver.common.keys import Keys
 
 from support import report_sketch as sketch
 from support.browser import Browser
+from support.examples import first_on_push
 
 LONG = "model/a_block_with_a_very_long_name/" * 6
 
@@ -28,8 +29,10 @@ def everything() -> sketch.Json:
     return sketch.report(sketch.image(models), digits(target="m55"))
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [390, 768, 1280])
+@pytest.mark.parametrize(
+    ("width", "dark"),
+    first_on_push([(390, False), (768, True), (1280, False), (390, True), (768, False), (1280, True)], 3),
+)
 def test_nothing_is_wider_than_the_window(browser: Browser, width: int, dark: bool) -> None:
     browser.open(everything(), sketch.report(digits()), width=width, dark=dark)
     for model in range(3):
