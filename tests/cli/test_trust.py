@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 
 from mlfbuild import archive
-from mlfbuild.archive import open_archive, pack_archive
-from mlfbuild.core import Trust, check_signed
+from mlfbuild.archive import pack_archive
+from mlfbuild.compilers import compiler_called
+from mlfbuild.core import Trust, check_signed, sha256
+from mlfbuild.library import CompileRequest
+from mlfbuild.targets import CPUS
 from support.command import Folder
-from support.libraries import native_library
+from support.libraries import graph_library, native_library
 from support.signing import make_key, signer_line
 
 PROJECT = """\
@@ -79,8 +82,14 @@ def test_the_bytes_that_were_checked_are_parsed(project: Folder, monkeypatch: py
         path.write_bytes(JUNK)
 
     monkeypatch.setattr(archive.load, "check_signed", replaced_meanwhile)
-    library = open_archive(project.root / "tiny.tar", Trust(project.root / "signers"))
-    assert [module.name for module in library.modules] == ["tiny"]
+    project.write("tiny.tar", pack_archive(graph_library("tiny")))  # which records no source of its own
+    sign(project, "bob")
+    digest = sha256((project.root / "tiny.tar").read_bytes())
+    trust = Trust(project.root / "signers")
+    request = CompileRequest("tiny", project.root / "tiny.tar", CPUS["host"], trust=trust)
+    (module,) = compiler_called("archive").compile(request).modules
+    assert (module.name, module.source_sha256) == ("tiny", digest)
+    assert (project.root / "tiny.tar").read_bytes() == JUNK
 
 
 def test_changes_of_signature_signers_and_key(project: Folder) -> None:
