@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mlfbuild.core import Mistake, UsageError, unknown
 from mlfbuild.library import check_switch, invalid_option, refuse_options
+from mlfbuild.library.keys import CONSTANT_CLASSES
 
 if TYPE_CHECKING:
     from mlfbuild.library import CompileRequest, Library, OptionValue
@@ -68,10 +69,32 @@ class NativeCompiler:
                 reason="with the option io: arena, the model's inputs and outputs are in its workspace between runs",
                 hint="remove it from the list, or use io: caller",
             )
+        if request.options.get("parameters") == "replaceable":
+            self._check_replaceable(request)
         if request.executor == "graph":
             self._check_graph(request)
         elif request.options.get("interface-api") == "packed":
             self._check_packed(request)
+
+    def _check_replaceable(self, request: CompileRequest) -> None:
+        """Refuse what a blob of parameters does not have: other forms of code, and constants in several sections."""
+        options = request.options
+        excluded = {
+            "executor": request.executor == "graph",
+            "options.interface-api": options.get("interface-api") == "packed",
+            "options.layout": options.get("layout") == "single-file",
+            "options.io": options.get("io") == "arena",
+            "options.trace": bool(options.get("trace")),
+            **{f"placement.{name}": getattr(request.placement, name) is not None for name in CONSTANT_CLASSES},
+        }
+        place = next((key for key, found in excluded.items() if found), None)
+        if place is not None:
+            raise UsageError(
+                "not-with-replaceable",
+                place=f"{request.name}: {place}",
+                reason="cannot be combined with parameters: replaceable, whose values are in one blob",
+                hint="remove it, or use parameters: linked",
+            )
 
     def _check_graph(self, request: CompileRequest) -> None:
         """Refuse options of the code that runs a network; for a graph, unpacking the archive generates it."""
@@ -106,7 +129,7 @@ def _check_option(key: str, value: OptionValue) -> Mistake | None:
     from mlfbuild.native.c_calling_form import INTERFACES, LAYOUTS
     from mlfbuild.native.frontends import CONSTANT, DIM, SIGNATURE, STATE
     from mlfbuild.native.graph import MAX_CONSTANTS
-    from mlfbuild.native.settings import DEAD_CHANNELS, IO, MEMORY, TFLM, TREES, most_constants
+    from mlfbuild.native.settings import DEAD_CHANNELS, IO, MEMORY, PARAMETERS, TFLM, TREES, most_constants
 
     if key in _SWITCHES:
         return check_switch(value)
@@ -131,6 +154,7 @@ def _check_option(key: str, value: OptionValue) -> Mistake | None:
         "dead-channels": DEAD_CHANNELS,
         "io": IO,
         "trees": TREES,
+        "parameters": PARAMETERS,
         "layout": LAYOUTS,
         "interface-api": INTERFACES,
     }

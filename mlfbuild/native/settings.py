@@ -25,6 +25,10 @@ TREES = ("tables", "code")
 """The values of the option ``trees``: the form of decision trees; the first one is the default."""
 TREES_AS_CODE = TREES[1]
 
+PARAMETERS = ("linked", "replaceable")
+"""The values of the option ``parameters``: where trained values are; the first one is the default."""
+REPLACEABLE = PARAMETERS[1]
+
 IO = ("caller", "arena")
 """The values of the option ``io``: the memory of inputs and outputs; the first one is the default."""
 
@@ -60,6 +64,8 @@ class CodegenSettings:
     """The form of decision trees: one of ``TREES``."""
     arena_io: bool = False
     """Whether inputs and outputs are in the arena, so that a run may overwrite its inputs."""
+    replaceable: bool = False
+    """Whether trained values are in a blob that can be replaced, so that the code must not depend on them."""
 
     def has(self, feature: str) -> bool:
         """Return whether the CPU has ``feature``, a word of ``Cpu.features``."""
