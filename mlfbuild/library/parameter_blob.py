@@ -36,6 +36,10 @@ from dataclasses import dataclass
 
 from mlfbuild.core import InputFileError
 
+PARAMETERS = ("linked", "replaceable")
+"""The values of the option ``parameters``: where trained values are; the first one is the default."""
+REPLACEABLE = PARAMETERS[1]
+
 BLOB_HEADER = 128
 """Bytes of the header."""
 BLOB_ALIGNMENT = 16

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mlfbuild.library import CompileRequest
+from mlfbuild.library import REPLACEABLE, CompileRequest
 
 LAYOUTS = ("standard", "single-file")
 """The values of the option ``layout``; the first one is the default."""
@@ -57,5 +57,5 @@ def form_of(request: CompileRequest) -> CodeForm:
         packed=options.get("interface-api") == "packed",
         single_file=options.get("layout") == "single-file",
         arena_io=options.get("io") == "arena",
-        replaceable=options.get("parameters") == "replaceable",
+        replaceable=options.get("parameters") == REPLACEABLE,
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from mlfbuild.core import Mistake, UsageError, unknown
-from mlfbuild.library import check_switch, invalid_option, refuse_options
+from mlfbuild.library import PARAMETERS, REPLACEABLE, check_switch, invalid_option, refuse_options
 from mlfbuild.library.keys import CONSTANT_CLASSES
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class NativeCompiler:
                 reason="with the option io: arena, the model's inputs and outputs are in its workspace between runs",
                 hint="remove it from the list, or use io: caller",
             )
-        if request.options.get("parameters") == "replaceable":
+        if request.options.get("parameters") == REPLACEABLE:
             self._check_replaceable(request)
         if request.executor == "graph":
             self._check_graph(request)
@@ -129,7 +129,7 @@ def _check_option(key: str, value: OptionValue) -> Mistake | None:
     from mlfbuild.native.c_calling_form import INTERFACES, LAYOUTS
     from mlfbuild.native.frontends import CONSTANT, DIM, SIGNATURE, STATE
     from mlfbuild.native.graph import MAX_CONSTANTS
-    from mlfbuild.native.settings import DEAD_CHANNELS, IO, MEMORY, PARAMETERS, TFLM, TREES, most_constants
+    from mlfbuild.native.settings import DEAD_CHANNELS, IO, MEMORY, TFLM, TREES, most_constants
 
     if key in _SWITCHES:
         return check_switch(value)

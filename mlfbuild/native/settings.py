@@ -25,10 +25,6 @@ TREES = ("tables", "code")
 """The values of the option ``trees``: the form of decision trees; the first one is the default."""
 TREES_AS_CODE = TREES[1]
 
-PARAMETERS = ("linked", "replaceable")
-"""The values of the option ``parameters``: where trained values are; the first one is the default."""
-REPLACEABLE = PARAMETERS[1]
-
 IO = ("caller", "arena")
 """The values of the option ``io``: the memory of inputs and outputs; the first one is the default."""
 

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.lock.frozen import check_lock, freeze_beforehand
     from mlfbuild.usecases.lock.locking import lock_project
     from mlfbuild.usecases.merge import merge_archives
+    from mlfbuild.usecases.parameters import MadeParameters, NewParameters, make_parameters
     from mlfbuild.usecases.plan import complete_archives, plan_build, plan_lines, plan_text
     from mlfbuild.usecases.profile import SECONDS_AN_IMAGE, not_profiled, profile_in, profile_models
     from mlfbuild.usecases.quantize import ImproveResult, ImproveStep, improve_file, improve_model, quantize_file
