@@ -35,12 +35,11 @@ class Device:
     def send(self, blob: bytes, cut: int | None = None) -> int:
         """Send ``blob`` in pieces, and return the result; with ``cut``, stop after so many bytes and restart it."""
         result = self.ask("B", len(blob))
-        for at in range(0, len(blob), PIECE):
-            if cut is not None and at >= cut:
-                return self.ask("Z")
-            piece = blob[at : at + PIECE]
+        sent = blob[:cut]
+        for at in range(0, len(sent), PIECE):
+            piece = sent[at : at + PIECE]
             result = result or self.ask("W", len(piece), piece)
-        return result or self.ask("E")
+        return self.ask("Z") if cut is not None else result or self.ask("E")
 
     def stop(self) -> None:
         """End the firmware."""

@@ -69,7 +69,8 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.vectors import RecomputedVectors, recompute_vectors
     from mlfbuild.usecases.verify import (
         LeftOut, VerifyJob, VerifyResult, budget_error, jobs_in_image, left_out, unchecked_in_runs, verification_failed,
-        verified_state, verify_elf, verify_job, verify_jobs, verify_project, without_runners, wrong_outputs,
+        verified_state, verify_elf, verify_job, verify_jobs, verify_project, with_parameters, without_runners,
+        wrong_outputs,
     )
     from mlfbuild.usecases.watch import Stamps, image_size, project_inputs, stamps, wait_for_change
     from mlfbuild.usecases.why import Explanation, explanation_lines, explanations
