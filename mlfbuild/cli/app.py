@@ -54,6 +54,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "fetch": "Fetch repositories and archives of required libraries.",
         "lock": "Write the hashes of all inputs to mlfbuild.lock.",
         "update": "Replace the file of MODEL by FILE, a newer version.",
+        "parameters": "Write the values of NEW as a blob for firmware in the field.",
     },
     "Building": {
         "build": "Compile and unpack every model, then build every firmware.",

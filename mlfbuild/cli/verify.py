@@ -39,12 +39,13 @@ _FOR_PEOPLE = {"text", "github"}
 
 @verb("file", "target", "model", "jobs", "on", "frozen", "offline", "no_wait", "summary_format")
 @click.option("--elf", type=FILE, metavar="FILE", help="Check this test firmware; no project needed.")
-@click.option("--vectors", type=FILE, metavar="FILE", help="With --elf: inputs and expected outputs.")
+@click.option("--vectors", type=FILE, metavar="FILE", help="With --elf or --parameters: inputs and outputs.")
 @click.option(
     "--board", metavar="NAME", help="With --elf or --bundle: the board to use.", shell_complete=complete_board
 )
 @click.option("--in", "image", type=FILE, metavar="FILE", help="Check the models in this firmware image on the device.")
 @click.option("--no-flash", is_flag=True, help="With --in: the device holds the image already.")
+@click.option("--parameters", type=FILE, metavar="BLOB", help="With --in: the firmware must use this blob.")
 @click.option("--emulator", is_flag=True, help="Use the boards of targets instead of their devices.")
 @bundle_option
 @runner_option
@@ -58,6 +59,7 @@ def verify(
     board: str | None,
     image: Path | None,
     no_flash: bool,
+    parameters: Path | None,
     emulator: bool,
     bundle: Path | None,
     runner: tuple[str, ...],
@@ -73,15 +75,16 @@ def verify(
     exceeds it.
 
     With --in, call the models in a firmware image that you ship: it is loaded, runs from reset to main on the target's
-    device, and there the models' run functions are called with each vector. With --bundle, no project is needed: the
-    image is compared with the bundle, and the device is that of --board or --runner, or the bundle's board. With
-    --signers, the bundle must have a provenance of the image that one of them signed.
+    device, and there the models' run functions are called with each vector. With --parameters, the firmware's own
+    function first checks and uses the blob. With --bundle, no project is needed: the image is compared with the bundle,
+    and the device is that of --board or --runner, or the bundle's board. With --signers, the bundle must have a
+    provenance of the image that one of them signed.
 
     With --elf, run test firmware that another build made: the CMake target mlf_<model>_verify of a tree that
     `mlfbuild build --tree DIR --with-verify` wrote.
     """
     if bundle is not None:
-        _check_only_bundle(options, {"elf": elf, "vectors": vectors, "emulator": emulator})
+        _check_only_bundle(options, {"elf": elf, "vectors": vectors, "emulator": emulator, "parameters": parameters})
         _verify_bundle(options, bundle, image, board, runner, signers, timeout, junit, flash=not no_flash)
         return
     if runner:
@@ -94,8 +97,13 @@ def verify(
         raise UsageError.not_applicable(
             "--in" if image is not None else "--emulator", "test firmware names its board", "omit it with --elf"
         )
+    if parameters is not None and image is None:
+        raise UsageError.needs_another("--parameters", "the option applies only to an image", "add --in")
     if elf is not None:
         _verify_elf(options, elf, vectors, board, timeout, junit)
+    elif parameters is not None and board is None:
+        given = (parameters, vectors)
+        _verify_project(options, timeout, junit, emulator=emulator, image=image, flash=not no_flash, blob=given)
     elif vectors is not None or board is not None:
         raise UsageError.needs_another(
             "--vectors" if vectors is not None else "--board",
@@ -194,6 +202,7 @@ def _verify_project(
     emulator: bool,
     image: Path | None,
     flash: bool,
+    blob: tuple[Path, Path | None] | None = None,
 ) -> None:
     from mlfbuild.jobs import BUILD_FOLDER, load, target_jobs
     from mlfbuild.usecases import (
@@ -208,6 +217,7 @@ def _verify_project(
         unchecked_in_runs,
         verify_jobs,
         verify_project,
+        with_parameters,
         without_runners,
     )
 
@@ -220,6 +230,8 @@ def _verify_project(
     jobs = verify_jobs(project, targets, project.root / BUILD_FOLDER, timeout, needed=not evaluations)
     if image is not None:
         jobs = jobs_in_image(jobs, image, flash=flash)
+    if blob is not None:
+        jobs = with_parameters(jobs, *blob)
     # Noted, so that a model without vectors is not taken for one that passed.
     skipped = left_out(project, targets)
     note_all(options, skipped, "not verified: ")

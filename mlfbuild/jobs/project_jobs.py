@@ -196,7 +196,7 @@ def _compile_job(model: ModelSpec, target: TargetSpec, tree: Path, step: Quantiz
         source=model.source if step is None else step.made,
         cpu=CPUS[target.cpu],
         executor=model.executor,
-        options={**model.options, **choices.options()},
+        options={**model.options, **choices.options(), **model.parameter_options},
         placement=model.placement,
         interface=model.interface,
         program=model.program,

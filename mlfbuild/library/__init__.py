@@ -78,6 +78,10 @@ if TYPE_CHECKING:
         DEVICE_CODE_SUFFIXES, DEVICE_NAMES, HOST_FOLDER, DeviceCode, all_files, data_symbol, device_code, device_name,
         device_of, npu_symbol, with_files,
     )
+    from mlfbuild.library.parameter_blob import (
+        BLOB_ALIGNMENT, BLOB_HEADER, BLOB_MAGIC, LARGEST_VERSION, PARAMETERS, REPLACEABLE, ParameterBlob, aligned_parts,
+        read_blob,
+    )
     from mlfbuild.library.params import Array, ParamInfo, Params, load_params, param_infos, save_params
     from mlfbuild.library.params_json import load_params_bson, load_params_json, save_params_bson, save_params_json
     from mlfbuild.library.request import (

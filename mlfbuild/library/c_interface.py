@@ -45,17 +45,17 @@ class CInterface:
         return struct_prefix(self.name)
 
 
-def guarded(guard: str, preamble: str, parts: Iterable[str]) -> str:
+def guarded(guard: str, preamble: str, parts: Iterable[str], *, sizes: bool = False) -> str:
     """Return the text of a header for C and C++ with these parts.
 
     ``guard`` is the name of the macro, ``preamble`` a comment before it, and ``parts`` are separated by blank lines.
-    ``<stdint.h>`` is included, which the run function needs.
+    ``<stdint.h>`` is included, which the run function needs, and ``<stddef.h>`` with ``sizes``.
     """
     return "\n\n".join(
         [
             preamble,
             f"#ifndef {guard}\n#define {guard}",
-            "#include <stdint.h>",
+            "#include <stddef.h>\n#include <stdint.h>" if sizes else "#include <stdint.h>",
             '#ifdef __cplusplus\nextern "C" {\n#endif',
             *parts,
             "#ifdef __cplusplus\n}\n#endif",

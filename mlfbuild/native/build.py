@@ -43,7 +43,7 @@ from mlfbuild.native.c_calling_form import CodeForm, form_of
 from mlfbuild.native.frontends import Choices, NetworkFiles, SourceFiles, parse_files
 from mlfbuild.native.graph import ConstantBudget, Graph
 from mlfbuild.native.graph.ops import TreeEnsemble
-from mlfbuild.native.lowering import KernelCall, check_constants
+from mlfbuild.native.lowering import KernelCall, check_constants, settled
 from mlfbuild.native.memory import use_free_memory
 from mlfbuild.native.network import compiled_network, memory_notes, notes_of_memories, removed_from_layers
 from mlfbuild.native.passes import remove_dead_channels, rounded_products, run_passes, streamed
@@ -51,17 +51,20 @@ from mlfbuild.native.planned import placed_in, plan_network
 from mlfbuild.native.printing import (
     Interface,
     LinkedModel,
+    blob_path,
     codegen_files,
     facts_path,
     graph_text,
     header_path,
     interface_of,
     link_calls,
+    print_blob_source,
     print_entry,
     print_facts,
     print_header,
     print_source,
     print_tvm_metadata,
+    structure_path,
     traced_tensors,
 )
 from mlfbuild.native.settings import DEFAULT_MEMORY, TFLM, TREES, CodegenSettings, most_constants, tflm_of
@@ -144,18 +147,21 @@ def compile_graph(
     whole = run_passes(graph)
     options = request.options
     # A traced network is compared with another runtime, tensor by tensor, so that all channels must be there.
-    keep = options.get("dead-channels") == "keep" or bool(options.get("trace"))
+    # Which channels are dead depends on values that may be replaced.
+    keep = options.get("dead-channels") == "keep" or bool(options.get("trace")) or form_of(request).replaceable
     optimised = whole if keep else remove_dead_channels(whole)
     form = form_of(request)
     memory, trace = str(options.get("memory", DEFAULT_MEMORY)), bool(options.get("trace", False))
-    settings = CodegenSettings(request.cpu, memory, trace, _form_of_trees(graph, request), form.arena_io)
+    settings = CodegenSettings(
+        request.cpu, memory, trace, _form_of_trees(graph, request), form.arena_io, form.replaceable
+    )
     if request.executor == "graph":
         target = _target(request.cpu)
         module = graph_executor.graph_module(optimised, whole, interface, settings, request, target, model_id, budget)
         notes = (*optimised.notes, *module.notes)
         return Library((replace(module, notes=notes, tflm=tflm_of(request, graph)),))
-    if form.packed:
-        _check_stateless(graph, request.name)
+    if form.packed or form.replaceable:
+        _check_stateless(graph, request.name, form)
     hook = bool(options.get("hook", False))
     program, calls, usual = _program(request.name, optimised, whole, settings, interface, budget,
                                      memories=request.memories, hook=hook, form=form)  # fmt: skip
@@ -209,7 +215,14 @@ def _form_of_trees(graph: Graph, request: CompileRequest) -> str:
     return TREES[0] if value is None else str(value)
 
 
-def _check_stateless(graph: Graph, name: str) -> None:
+def _check_stateless(graph: Graph, name: str, form: CodeForm) -> None:
+    if graph.states and form.replaceable:
+        raise UnsupportedModelError(
+            "parameters-of-state",
+            place=f"{name}: {graph.states[0].before!r}",
+            reason="is a state that is kept between runs, whose initial values cannot be replaced",
+            hint="use parameters: linked",
+        )
     if graph.states:
         raise UnsupportedModelError(
             "packed-interface-without-state",
@@ -242,7 +255,10 @@ def _program(
     check_constants(graph, calls, budget)
     if not settings.is_dual_issue:  # its data cache holds weights that are read again: copies cost more than they save
         calls, plan = use_free_memory(calls, plan)
-    program = link_calls(name, graph, calls, plan, interface, trace=settings.trace, hook=hook, form=form)
+    linked = settled(graph, calls, replaceable=settings.replaceable)
+    cpu = settings.cpu if settings.replaceable else None
+    trace = settings.trace
+    program = link_calls(name, graph, linked, plan, interface, trace=trace, hook=hook, form=form, replaceable=cpu)
     return program, calls, usual
 
 
@@ -302,4 +318,9 @@ def _codegen(program: LinkedModel, request: CompileRequest, model_id: str) -> tu
         header = CodegenFile(facts_path(name), facts.encode())
         return codegen_files(name, [*around, code], header, program.headers, single=single)
     header = CodegenFile(header_path(name), print_header(program, source, request.placement).encode())
-    return codegen_files(name, [code], header, program.headers, single=single)
+    if program.blob is None:
+        return codegen_files(name, [code], header, program.headers, single=single)
+    values = print_blob_source(program, source, model_id, request.placement)
+    files = codegen_files(name, [code, values], header, program.headers, single=False)
+    blob = CodegenFile(blob_path(name), program.blob.data(model_id))
+    return (*files, blob, CodegenFile(structure_path(name), program.blob.structure.encode()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mlfbuild.library import CompileRequest
+from mlfbuild.library import REPLACEABLE, CompileRequest
 
 LAYOUTS = ("standard", "single-file")
 """The values of the option ``layout``; the first one is the default."""
@@ -25,6 +25,8 @@ class CodeForm:
     """Whether all code is in one C file, which includes no other file of the archive."""
     arena_io: bool = False
     """Whether inputs and outputs are in the arena, which the caller passes to the C interface as a memory pool."""
+    replaceable: bool = False
+    """Whether trained values are in a blob, which has a C file of its own."""
 
     @property
     def has_c_interface(self) -> bool:
@@ -35,6 +37,8 @@ class CodeForm:
     # The C interface is one file; the graph executor also has a registry, and the AOT executor metadata.
     def sources(self) -> int:
         """The number of C files."""
+        if self.replaceable:
+            return 2
         return 1 if self.single_file or self.has_c_interface else 2 if self.graph else 3
 
 
@@ -53,4 +57,5 @@ def form_of(request: CompileRequest) -> CodeForm:
         packed=options.get("interface-api") == "packed",
         single_file=options.get("layout") == "single-file",
         arena_io=options.get("io") == "arena",
+        replaceable=options.get("parameters") == REPLACEABLE,
     )

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from mlfbuild.core import Mistake, UsageError, unknown
-from mlfbuild.library import check_switch, invalid_option, refuse_options
+from mlfbuild.library import PARAMETERS, REPLACEABLE, check_switch, invalid_option, refuse_options
+from mlfbuild.library.keys import CONSTANT_CLASSES
 
 if TYPE_CHECKING:
     from mlfbuild.library import CompileRequest, Library, OptionValue
@@ -77,6 +78,8 @@ class NativeCompiler:
                 reason="with the option io: arena, the model's inputs and outputs are in its workspace between runs",
                 hint="remove it from the list, or use io: caller",
             )
+        if request.options.get("parameters") == REPLACEABLE:
+            self._check_replaceable(request)
         if request.executor == "graph":
             self._check_graph(request)
         elif request.options.get("interface-api") == "packed":
@@ -90,6 +93,7 @@ class NativeCompiler:
             "options.stream": bool(options.get("stream")),
             "options.layout": options.get("layout") == "single-file",
             "options.signature": "signature" in options,
+            "options.parameters": options.get("parameters") == "replaceable",
         }
         for key, excluded in chosen.items():
             if excluded:
@@ -99,6 +103,26 @@ class NativeCompiler:
                     reason="is not supported on a target with an NPU",
                     hint="remove it, or build the model for a target without npu",
                 )
+
+    def _check_replaceable(self, request: CompileRequest) -> None:
+        """Refuse what a blob of parameters does not have: other forms of code, and constants in several sections."""
+        options = request.options
+        excluded = {
+            "executor": request.executor == "graph",
+            "options.interface-api": options.get("interface-api") == "packed",
+            "options.layout": options.get("layout") == "single-file",
+            "options.io": options.get("io") == "arena",
+            "options.trace": bool(options.get("trace")),
+            **{f"placement.{name}": getattr(request.placement, name) is not None for name in CONSTANT_CLASSES},
+        }
+        place = next((key for key, found in excluded.items() if found), None)
+        if place is not None:
+            raise UsageError(
+                "not-with-replaceable",
+                place=f"{request.name}: {place}",
+                reason="cannot be combined with parameters: replaceable, whose values are in one blob",
+                hint="remove it, or use parameters: linked",
+            )
 
     def _check_graph(self, request: CompileRequest) -> None:
         """Refuse options of the code that runs a network; for a graph, unpacking the archive generates it."""
@@ -158,6 +182,7 @@ def _check_option(key: str, value: OptionValue) -> Mistake | None:
         "dead-channels": DEAD_CHANNELS,
         "io": IO,
         "trees": TREES,
+        "parameters": PARAMETERS,
         "layout": LAYOUTS,
         "interface-api": INTERFACES,
     }

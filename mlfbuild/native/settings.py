@@ -60,6 +60,8 @@ class CodegenSettings:
     """The form of decision trees: one of ``TREES``."""
     arena_io: bool = False
     """Whether inputs and outputs are in the arena, so that a run may overwrite its inputs."""
+    replaceable: bool = False
+    """Whether trained values are in a blob that can be replaced, so that the code must not depend on them."""
 
     def has(self, feature: str) -> bool:
         """Return whether the CPU has ``feature``, a word of ``Cpu.features``."""

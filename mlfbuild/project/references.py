@@ -129,6 +129,7 @@ def _check_model(document: Document, path: KeyPath, model: Mapping[str, object])
     _check_program(document, path, model)
     _check_interface(document, path, model, str(compiler or fitting or "native"))
     _check_choices(document, path, model, str(compiler or fitting or "native"))
+    _check_parameters(document, path, model, str(compiler or fitting or "native"))
     _check_names(document, path, model, "target")
 
 
@@ -152,6 +153,22 @@ def _check_choices(document: Document, path: KeyPath, model: Mapping[str, object
             reason = f"compiler {in_quotes(compiler)} reads the model as it is"
             hint = f"remove {key}, or change the model when you export"
             document.report((*path, key), "misplaced-key", reason, hint, at_key=True)
+
+
+def _check_parameters(document: Document, path: KeyPath, model: Mapping[str, object], compiler: str) -> None:
+    """Check that the native compiler makes the code whose values can be replaced, and that the key stands once."""
+    place = (*path, "parameters")
+    if "parameters" not in model:
+        return
+    if "parameters" in mapping_in(model, "options"):
+        reason = "is also in options"
+        document.report(place, "misplaced-key", reason, "remove one of them", at_key=True)
+    if compiler != "native":
+        reason = f"compiler {in_quotes(compiler)} determines where constants are"
+        document.report(place, "misplaced-key", reason, "remove parameters", at_key=True)
+    elif model["parameters"] != "linked" and model.get("executor") == "graph":
+        reason = "the graph executor has its values in a file of its own"
+        document.report(place, "misplaced-key", reason, "remove it, or use executor aot", at_key=True)
 
 
 def _check_interface(document: Document, path: KeyPath, model: Mapping[str, object], compiler: str) -> None:

@@ -33,7 +33,7 @@ from mlfbuild.core.keys import (
 )
 from mlfbuild.evaluation import EvaluateKeys
 from mlfbuild.exploration import AXIS, GOALS, Setting
-from mlfbuild.library import CompilerProgram, OptionValue
+from mlfbuild.library import PARAMETERS, CompilerProgram, OptionValue
 from mlfbuild.library.keys import (
     SECTION,
     ConstantInput,
@@ -192,6 +192,8 @@ class ModelSpec(Keys):
     """With compiler tvm: the Python that has TVM. Default: python3."""
     inputs: Annotated[tuple[PathText, ...], NOT_EMPTY] = ()
     """With compiler command or tvm: files, folders and patterns that decide the result in addition to `source`."""
+    parameters: Annotated[str, one_of("parameters", PARAMETERS)] | None = None
+    """linked, or replaceable: trained values are in a blob that firmware can replace in the field. Default: linked."""
     executor: Annotated[str, rules.EXECUTOR] | None = None
     """aot calls operators directly, graph interprets a graph. Default: aot, or that of the archive."""
     optimize: Annotated[str, rules.LEVEL] = DEFAULT_LEVEL
@@ -240,6 +242,11 @@ class ModelSpec(Keys):
     """Folder of the project file, in which ``program`` runs."""
     trust: Trust | None = field(default=None, metadata=DERIVED)
     """Who must have signed ``source``: ``trust`` of the project for an archive, ``None`` if anyone may have made it."""
+
+    @property
+    def parameter_options(self) -> Mapping[str, OptionValue]:
+        """The compile option of the key ``parameters``, if it is set."""
+        return {} if self.parameters is None else {"parameters": self.parameters}
 
     @property
     def program(self) -> CompilerProgram | None:

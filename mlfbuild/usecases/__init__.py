@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.lock.frozen import check_lock, freeze_beforehand
     from mlfbuild.usecases.lock.locking import lock_project
     from mlfbuild.usecases.merge import merge_archives
+    from mlfbuild.usecases.parameters import MadeParameters, NewParameters, make_parameters
     from mlfbuild.usecases.plan import complete_archives, plan_build, plan_lines, plan_text
     from mlfbuild.usecases.profile import (
         SECONDS_AN_IMAGE, NpuRun, not_profiled, npu_estimates, profile_in, profile_models,
@@ -72,7 +73,8 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.vectors import RecomputedVectors, recompute_vectors
     from mlfbuild.usecases.verify import (
         LeftOut, VerifyJob, VerifyResult, budget_error, jobs_in_image, left_out, unchecked_in_runs, verification_failed,
-        verified_state, verify_elf, verify_job, verify_jobs, verify_project, without_runners, wrong_outputs,
+        verified_state, verify_elf, verify_job, verify_jobs, verify_project, with_parameters, without_runners,
+        wrong_outputs,
     )
     from mlfbuild.usecases.verify_signature import SignatureCheck, refused_signatures, verify_signatures
     from mlfbuild.usecases.watch import Stamps, image_size, project_inputs, stamps, wait_for_change

@@ -24,7 +24,7 @@ from mlfbuild.native.graph import ConstantBudget, Graph
 from mlfbuild.native.graph_executor.nodes import GraphProgram, make_nodes
 from mlfbuild.native.graph_executor.source import print_functions, print_registry
 from mlfbuild.native.graph_executor.storage import StoragePlan, plan_storage
-from mlfbuild.native.lowering import KernelCall, check_constants, lower, lower_all
+from mlfbuild.native.lowering import KernelCall, check_constants, lower, lower_all, settled
 from mlfbuild.native.network import graph_network, memory_notes, removed_from_layers
 from mlfbuild.native.passes import fuse
 from mlfbuild.native.printing import (
@@ -65,6 +65,7 @@ def graph_module(
     usual = None
     if settings.memory == MEMORY[0]:
         usual = _smallest(graph, whole, replace(settings, memory=MEMORY[1]))[2].size
+    calls = settled(smallest, calls, replaceable=False)
     program = make_nodes(request.name, smallest, calls, plan, interface)
     return Module(
         name=request.name,

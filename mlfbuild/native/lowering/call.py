@@ -154,6 +154,21 @@ class Constant:
     """A comment about the order of the elements, which names the kernel header that describes it."""
     origin: Origin | None = field(default=None, compare=False)
     """``None`` until it is known, and for the initial values of states."""
+    words: bytes = field(default=b"", compare=False)
+    """The bytes of a single struct."""
+    room: int = field(default=0, compare=False)
+    """The most bytes with any values of this structure, if that is more than ``size``."""
+    fixed: bool = field(default=False, compare=False)
+    """Whether it does not depend on trained values, and is part of the code: elements are indices or offsets."""
+
+    @property
+    def space(self) -> int:
+        """The bytes that a blob reserves for it."""
+        return max(self.size, self.room)
+
+    def content(self) -> bytes:
+        """Return its bytes, little-endian as on every core."""
+        return self.words if self.numbers is None else np.ascontiguousarray(self.numbers()).tobytes()
 
     @classmethod
     def array(
@@ -169,7 +184,12 @@ class Constant:
 
     @classmethod
     def packed(
-        cls, values: Array, layout: str, again: Callable[[], Array | None] | None = None, name: str = "packed"
+        cls,
+        values: Array,
+        layout: str,
+        again: Callable[[], Array | None] | None = None,
+        name: str = "packed",
+        room: int = 0,
     ) -> Constant:
         """Return an array of 32-bit words that hold several values each, as the kernel header ``layout`` describes.
 
@@ -177,7 +197,8 @@ class Constant:
         """
         numbers = (lambda: values) if again is None else partial(_repeated, again)
         text = Numbers(values, None if again is None else numbers, hexadecimal=True)
-        return cls(name, "uint32_t", text, values.nbytes, values.size, numbers, f"Packed as {layout} describes.")
+        about = f"Packed as {layout} describes."
+        return cls(name, "uint32_t", text, values.nbytes, values.size, numbers, about, room=room)
 
     @property
     def is_packed(self) -> bool:
@@ -199,8 +220,13 @@ class Constant:
             f"    .{field} = {integer(value) if isinstance(value, int) else rescale_text(value)},"
             for field, value in fields.items()
         ]
-        size = sum(4 if isinstance(value, int) else 8 for value in fields.values())
-        return cls(name, f"struct {c_type}", "\n".join(("{", *lines, "}")), size)
+        words = b"".join(_struct_words(value) for value in fields.values())
+        return cls(name, f"struct {c_type}", "\n".join(("{", *lines, "}")), len(words), words=words)
+
+    @classmethod
+    def rescale(cls, name: str, rescale: Rescale) -> Constant:
+        """Return a ``struct mlf_rescale``."""
+        return cls(name, "struct mlf_rescale", rescale_text(rescale), 8, words=_struct_words(rescale))
 
 
 @dataclass(frozen=True)
@@ -215,6 +241,16 @@ class ScratchBuffer:
 
 
 @dataclass(frozen=True)
+class ParameterBlock:
+    """The constants of a call, which follow each other in a blob (``trained``)."""
+
+    parts: tuple[tuple[int, Constant], ...]
+    """(offset in the block, constant) in ascending order."""
+    size: int
+    """Bytes, a multiple of the alignment of each constant."""
+
+
+@dataclass(frozen=True)
 class Parameter:
     """A parameter of the function and its argument: a constant, scratch memory, or the name of a tensor.
 
@@ -225,7 +261,7 @@ class Parameter:
     c_type: str
     """The pointer's type: ``const int8_t *``."""
     name: str
-    argument: Constant | ScratchBuffer | str
+    argument: Constant | ScratchBuffer | ParameterBlock | str
 
 
 @dataclass(frozen=True)
@@ -346,6 +382,12 @@ def rescale_fields(rescale: Rescale | HalfEvenRescale) -> tuple[int, int, int]:
 def rescale_text(rescale: Rescale | HalfEvenRescale) -> str:
     """Return the initialiser of a ``struct mlf_rescale``."""
     return f"{{{', '.join(map(str, rescale_fields(rescale)))}}}"
+
+
+def _struct_words(value: int | Rescale | HalfEvenRescale) -> bytes:
+    if isinstance(value, int):
+        return (value & 0xFFFFFFFF).to_bytes(4, "little")
+    return record_words("i4,i2,i2", [rescale_fields(value)]).tobytes()
 
 
 def record_words(layout: str, records: Sequence[tuple[object, ...]]) -> Array:

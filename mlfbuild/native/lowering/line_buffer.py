@@ -76,6 +76,7 @@ from mlfbuild.native.graph.ops import Pool2D, Reshape
 from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer
 from mlfbuild.native.lowering.chains import Chain, ImageRows, Stage, whole_images
 from mlfbuild.native.lowering.common.dsp import tensors_beside_rows
+from mlfbuild.native.lowering.trained import trained
 
 Lower = Callable[[Graph, Node], KernelCall]
 
@@ -332,7 +333,7 @@ def _struct_lines(at: int, lines: ImageRows) -> Iterator[str]:
         "count": lines.count,
         "kept": lines.kept,
         "lead": lines.lead,
-        "padding": _padding(lines.image),
+        "padding": trained(_padding(lines.image)),
     }
     yield from (f"    .{field} = {value}," for field, value in fields.items())
     yield "};"

@@ -46,13 +46,16 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
-    from mlfbuild.native.printing.file_plan import facts_path, header_path, outline_library, source_path
+    from mlfbuild.native.printing.file_plan import (
+        blob_path, facts_path, header_path, outline_library, source_path, structure_path,
+    )
     from mlfbuild.native.printing.files import codegen_files
     from mlfbuild.native.printing.functions import FunctionNames, NodeFunction, NodeFunctions, print_definition
     from mlfbuild.native.printing.header import print_facts, print_header
     from mlfbuild.native.printing.interface import Interface, chosen_problem, interface_of, runtime_dtype, runtime_shape
     from mlfbuild.native.printing.notices import cpu_check, source_notice
     from mlfbuild.native.printing.packed import COUNT_BYTES, PACKED_ARGUMENTS, print_entry, print_tvm_metadata
+    from mlfbuild.native.printing.parameters import print_blob_source
     from mlfbuild.native.printing.program import (
         LinkedModel, ModelStep, PrintedProgram, included_headers, link_calls, node_comment, operator_label,
         tensor_lives,

@@ -77,6 +77,16 @@ def facts_path(name: str) -> PurePosixPath:
     return PurePosixPath("host/include", facts_header(name))
 
 
+def blob_path(name: str) -> PurePosixPath:
+    """Return the path of the blob with the values of the model ``name`` below ``codegen/``."""
+    return PurePosixPath("host/parameters", f"{name}.bin")
+
+
+def structure_path(name: str) -> PurePosixPath:
+    """Return the path of the text that describes the structure of the model ``name`` below ``codegen/``."""
+    return PurePosixPath("host/parameters", f"{name}.txt")
+
+
 def outline_library(name: str, form: CodeForm) -> Library:
     """Return a library with the file names of the compiled model; contents that depend on the model are empty.
 
@@ -89,6 +99,8 @@ def outline_library(name: str, form: CodeForm) -> Library:
     byte = () if form.has_c_interface else (TensorInfo("byte", "uint8", 1, (1,)),)
     header = header_path(name) if form.has_c_interface else facts_path(name)
     code = dict.fromkeys((*paths, header), b"")
+    if form.replaceable:
+        code |= dict.fromkeys((blob_path(name), structure_path(name)), b"")
     if form.packed:
         code[paths[0]] = f"int32_t tvmgen_{name}_run(void)\n{{\n}}\n".encode()
     module = Module(

@@ -8,11 +8,13 @@ from mlfbuild.library import CInterface, Member, brief, guarded, interface_parts
 from mlfbuild.library.cgen import ALIGNMENT, STATE_ALIGNMENT, braces, busy_name, floating, joined, print_busy, text
 from mlfbuild.library.keys import Placement
 from mlfbuild.native.graph import DType
+from mlfbuild.native.printing.blob_layout import scaled_ports
 from mlfbuild.native.printing.checks import failed_result, print_result_macros, results_comment
 from mlfbuild.native.printing.functions import print_definition
 from mlfbuild.native.printing.hook import print_hook_declarations
 from mlfbuild.native.printing.interface import Interface, Port
 from mlfbuild.native.printing.notices import header_notice
+from mlfbuild.native.printing.parameters import print_blob_declarations, structure_notice
 from mlfbuild.native.printing.program import LinkedModel
 from mlfbuild.native.printing.trace import print_declarations
 from mlfbuild.native.printing.variants import Variant, print_declaration, whole
@@ -48,7 +50,8 @@ def print_header(program: LinkedModel, source: str, placement: Placement) -> str
         *_static_reset(program),
         *_own_part(program, shares=shares),
     ]
-    return guarded(f"{program.prefix.upper()}_H_", f"{header_notice(source)}\n{_deviations()}", parts)
+    about = header_notice(source) if program.blob is None else structure_notice("")
+    return guarded(f"{program.prefix.upper()}_H_", f"{about}\n{_deviations()}", parts, sizes=program.blob is not None)
 
 
 def _deviations() -> str:
@@ -147,7 +150,8 @@ def _own_part(program: LinkedModel, *, shares: bool) -> Iterator[str]:
     if program.hook and program.trace:
         about = f"runs the module as mlf_{name}_run_hooked and mlf_{name}_run_traced together"
         yield print_declaration(program, whole(program), about)
-    yield from _fact_parts(name, program.interface)
+    yield from print_blob_declarations(program)
+    yield from _fact_parts(name, program.interface, in_blob=program.blob is not None)
 
 
 def _workspace_sizes(program: LinkedModel) -> Iterator[str]:
@@ -157,15 +161,17 @@ def _workspace_sizes(program: LinkedModel) -> Iterator[str]:
             yield f"{brief(f'Size of the workspace in {each.memory} in bytes')}\n#define {each.size_macro} {each.size}"
 
 
-def _fact_parts(name: str, interface: Interface) -> Iterator[str]:
+def _fact_parts(name: str, interface: Interface, *, in_blob: bool = False) -> Iterator[str]:
     """Yield the parts that do not depend on the executor: model id, shapes, scales, and conversions of int8 values."""
     # The constant is declared only: its value would change the header with every change of the weights.
     form = "mlf:<model>:<SHA-256 of the model file>:<version of mlfbuild>"
     yield f"{brief(form)}\nextern const char mlf_{name}_model_id[];"
     words = macro_words(port.member for port in interface.ports)
     macros = {member: f"MLF_{name.upper()}_{word}" for member, word in words.items()}
+    places = [port.member for port in scaled_ports(interface)] if in_blob else []
     for port in _distinct(interface):
-        yield "\n".join(_facts(macros[port.member], port))
+        place = f"mlf_{name}_quantization()[{places.index(port.member)}]" if port.member in places else ""
+        yield "\n".join(_facts(macros[port.member], port, place))
     for port in _distinct(interface):
         if port.tensor.dtype is DType.INT8 and port.info.scale is not None:
             yield _quantize(name, port, macros[port.member])
@@ -178,7 +184,7 @@ def _distinct(interface: Interface) -> Iterable[Port]:
     return {port.member: port for port in reversed(interface.ports)}.values().__reversed__()
 
 
-def _facts(prefix: str, port: Port) -> Iterator[str]:
+def _facts(prefix: str, port: Port, place: str = "") -> Iterator[str]:
     tensor, info = port.tensor, port.info
     yield f"/* {port.member}: {tensor.dtype.value}{list(tensor.shape)} */"
     yield f"#define {prefix}_RANK {len(tensor.shape)}"
@@ -188,7 +194,10 @@ def _facts(prefix: str, port: Port) -> Iterator[str]:
         yield f"#define {prefix}_DIM{axis} {size}"
     # Macros are constant expressions in C, so that firmware can size static arrays with them.
     yield f"#define {prefix}_ELEMENTS {tensor.elements}"
-    if info.scale is not None and info.zero_point is not None:
+    if place:
+        yield f"#define {prefix}_SCALE ({place}.scale)"
+        yield f"#define {prefix}_ZERO_POINT ({place}.zero_point)"
+    elif info.scale is not None and info.zero_point is not None:
         yield f"#define {prefix}_SCALE {floating(info.scale)}"
         yield f"#define {prefix}_ZERO_POINT ({info.zero_point})"
     if tensor.labels:

@@ -11,11 +11,13 @@ from mlfbuild.library import WORKSPACE_POOL
 from mlfbuild.native.c_calling_form import C_INTERFACE, CodeForm
 from mlfbuild.native.graph import C_TYPES, Graph, Node, State, Tensor
 from mlfbuild.native.graph.ops import Fused, Reshape
-from mlfbuild.native.lowering import Constant, KernelCall, Origin, ScratchBuffer
+from mlfbuild.native.lowering import Constant, KernelCall, Origin, ParameterBlock, ScratchBuffer
 from mlfbuild.native.memory import Location, Plan, StorageKind
+from mlfbuild.native.printing.blob_layout import Blob, BlobBuilder
 from mlfbuild.native.printing.constant_sections import class_of
 from mlfbuild.native.printing.functions import FunctionNames, NodeFunction, NodeFunctions
 from mlfbuild.native.printing.interface import Interface
+from mlfbuild.targets import Cpu
 
 _BYTE_POINTERS = frozenset(f"{const}{kind} *" for const in ("", "const ") for kind in ("int8_t", "uint8_t", "void"))
 
@@ -167,6 +169,8 @@ class LinkedModel(PrintedProgram):
     """Whether there is a run function that calls a hook before each operator."""
     form: CodeForm = C_INTERFACE
     """How firmware calls the network."""
+    blob: Blob | None = None
+    """The places of trained values, if these are in a blob instead of ``constants``."""
 
     @cached_property
     def workspaces(self) -> tuple[PrintedWorkspace, ...]:
@@ -181,7 +185,7 @@ class LinkedModel(PrintedProgram):
     @property
     def constants_size(self) -> int:
         """Bytes of all constants; gaps between them are not counted."""
-        return sum(constant.size for constant in self.constants)
+        return sum(constant.size for constant in self.constants) + (0 if self.blob is None else self.blob.size)
 
     @property
     def may_fail(self) -> bool:
@@ -196,7 +200,7 @@ class LinkedModel(PrintedProgram):
     @property
     def headers(self) -> tuple[str, ...]:
         """The kernel headers that functions include, in alphabetical order."""
-        return included_headers(self.functions)
+        return included_headers(self.functions, () if self.blob is None else ("parameters.h",))
 
 
 def reentrant_lines(program: LinkedModel) -> list[str]:
@@ -206,14 +210,14 @@ def reentrant_lines(program: LinkedModel) -> list[str]:
     return [*structs, *arenas, *(["  void* kept,"] if program.resets else [])]
 
 
-def included_headers(functions: Iterable[NodeFunction]) -> tuple[str, ...]:
-    """Return the kernel headers that ``functions`` include, in alphabetical order.
+def included_headers(functions: Iterable[NodeFunction], others: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the kernel headers that ``functions`` include, and ``others``, in alphabetical order.
 
     ``compiler.h`` is always among them, as the code of a network without operators uses its macros.
     """
     calls = [function.call for function in functions]
     more = (header for call in calls for header in call.more_headers)
-    return tuple(sorted({"compiler.h", *(call.header for call in calls), *more}))
+    return tuple(sorted({"compiler.h", *others, *(call.header for call in calls), *more}))
 
 
 def link_calls(
@@ -226,13 +230,15 @@ def link_calls(
     trace: bool = False,
     hook: bool = False,
     form: CodeForm = C_INTERFACE,
+    replaceable: Cpu | None = None,
 ) -> LinkedModel:
     """Return the linked model of ``graph``, whose nodes are lowered to ``calls``; equal functions are stored once.
 
     With ``trace``, it has a run function that passes every written tensor to a callback; with ``hook``, one that calls
-    a hook before each operator.
+    a hook before each operator. ``replaceable`` is the CPU if trained values are in a blob.
     """
-    linking = _Linking(name, graph, plan, interface)
+    builder = None if replaceable is None else BlobBuilder(interface)
+    linking = _Linking(name, graph, plan, interface, builder)
     steps = tuple(
         linking.step(index, node, call) for index, (node, call) in enumerate(zip(graph.nodes, calls, strict=True))
     )
@@ -242,9 +248,11 @@ def link_calls(
     )
     resets = tuple(linking.reset(state) for state in graph.states)
     functions, constants = tuple(linking.functions), tuple(linking.constants)
-    classes = linking.classes
+    classes, blob = linking.classes, None
+    if builder is not None and replaceable is not None:
+        blob = builder.blob(replaceable.name, included_headers(functions))
     return LinkedModel(
-        name, constants, graph, interface, plan, functions, steps, copies, resets, classes, trace, hook, form
+        name, constants, graph, interface, plan, functions, steps, copies, resets, classes, trace, hook, form, blob
     )
 
 
@@ -269,8 +277,11 @@ def tensor_lives(program: LinkedModel) -> dict[str, tuple[int, int]]:
 class _Linking:
     """Collects functions and constants; equal ones are stored once."""
 
-    def __init__(self, name: str, graph: Graph, plan: Plan, interface: Interface) -> None:
+    def __init__(
+        self, name: str, graph: Graph, plan: Plan, interface: Interface, blob: BlobBuilder | None = None
+    ) -> None:
         self.prefix = prefix = f"tvmgen_{name}"
+        self.blob = blob
         self.workspaces = workspaces_of(name, plan)
         self.graph = graph
         self.plan = plan
@@ -284,10 +295,16 @@ class _Linking:
         """Return the step of the node at ``index``."""
         # Input and output are the same bytes.
         if index in self.plan.views or (isinstance(node.operator, Reshape) and self._same_place(node)):
+            self._note(node, None)
             return ModelStep(index, node, None, ())
+        self._note(node, call)
         function = self.functions.add(node, call)
         arguments = self._arguments(f"{self.prefix}_{call.operator}_{index}", call, self.plan.scratch[index])
         return ModelStep(index, node, function, arguments)
+
+    def _note(self, node: Node, call: KernelCall | None) -> None:
+        if self.blob is not None:
+            self.blob.note(node_comment(self.graph, node), call)
 
     def handing_out(self, steps: Iterable[ModelStep]) -> Iterator[ModelStep]:
         """Yield ``steps`` with the tensors that they write."""
@@ -312,6 +329,9 @@ class _Linking:
                 name = self._constant(replace(value, name=f"{prefix}_{value.name}"), value)
                 cast = f"({parameter.c_type})" if value.is_packed else ""
                 arguments.append(f"{cast}{name}" if value.length is not None else f"&{name}")
+            elif isinstance(value, ParameterBlock):
+                assert self.blob is not None, "only code with a blob has blocks"
+                arguments.append(f"&blob[{self.blob.add(value)}]")
             elif isinstance(value, ScratchBuffer):
                 # Memory that a kernel would use if it were free may not exist, and there may be no arena.
                 arguments.append(_pointer(parameter.c_type, self._in_arena(scratch)) if value.size else "NULL")
@@ -362,6 +382,8 @@ class _Linking:
         tensor = self.graph.tensor(name)
         value = Constant.array("constant", C_TYPES[tensor.dtype], tensor.known)
         value = replace(value, origin=Origin(name, (tensor,)))
+        if self.blob is not None:
+            return f"(const {value.c_type} *)(const void *)&blob[{self.blob.add_tensor(name, value)}]"
         return self._constant(replace(value, name=f"{self.prefix}_constant_{len(self.constants)}"), value)
 
     def _constant(self, named: Constant, value: Constant) -> str:

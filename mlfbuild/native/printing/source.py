@@ -9,7 +9,7 @@ from mlfbuild.library import KERNEL_FOLDER, Identity
 from mlfbuild.library.cgen import ALIGNMENT, PARAMS_SECTION, STATE_ALIGNMENT, comment_text, wrapped
 from mlfbuild.library.keys import CONSTANT_CLASSES, Npu, Placement
 from mlfbuild.native.graph import Graph
-from mlfbuild.native.kernels import include_lines
+from mlfbuild.native.kernels import include_lines, kernels_sha256
 from mlfbuild.native.lowering import Constant
 from mlfbuild.native.memory import StorageKind
 from mlfbuild.native.printing.checks import (
@@ -25,6 +25,13 @@ from mlfbuild.native.printing.header import print_structs
 from mlfbuild.native.printing.hook import print_ask, print_operator_table
 from mlfbuild.native.printing.notices import cpu_check, source_notice
 from mlfbuild.native.printing.packed import print_main
+from mlfbuild.native.printing.parameters import (
+    print_blob_functions,
+    print_blob_state,
+    print_run,
+    run_with,
+    structure_notice,
+)
 from mlfbuild.native.printing.program import LinkedModel, ModelStep, arena_at, node_comment, tensor_lives
 from mlfbuild.native.printing.state import (
     print_reset,
@@ -53,10 +60,13 @@ def print_source(
     The model is in the file named ``source``, which has the SHA-256 ``model_id``. ``npu`` places the memory of an NPU.
     """
     first = source_notice(source, model_id, program.headers)
+    if program.blob is not None:
+        first = structure_notice(kernels_sha256(program.headers))
     yield f"{first}\n\n{cpu_check(cpu)}{_includes(program, placement)}\n\n{_sections(program, placement)}"
     yield from _constants(program, model_id, placement)
     parts = [
         *([print_structs(program), *_undeclared(program)] if program.form.packed else []),
+        print_blob_state(program),
         print_operator_table(program) if program.hook else "",
         print_table(program) if program.trace else "",
         print_workspace(program, placement),
@@ -65,6 +75,7 @@ def print_source(
         *(print_function(program.graph, function) for function in program.functions),
         print_reset(program),
         *_reentrant_entries(program),
+        *print_blob_functions(program),
         print_static_reset(program, placement),
         *_static_entries(program, placement),
     ]
@@ -127,7 +138,8 @@ def _constants(program: LinkedModel, model_id: str, placement: Placement) -> Ite
     upper, own = program.prefix.upper(), _own_sections(program, placement)
     # A constant in the image, so that a tool can tell which model and compiler the firmware has.
     identity = Identity(program.name, model_id, __version__)
-    yield f'\n\n{upper}_PARAMS const char mlf_{program.name}_model_id[] =\n    "{identity}";'
+    if program.blob is None:
+        yield f'\n\n{upper}_PARAMS const char mlf_{program.name}_model_id[] =\n    "{identity}";'
     for constant in program.constants:
         kind = program.classes[constant.name]
         macro = f"{upper}_{kind.upper() if kind in own else 'PARAMS'}"
@@ -160,7 +172,11 @@ def print_function(graph: Graph, function: NodeFunction) -> str:
 
 def _reentrant_entries(program: LinkedModel) -> Iterator[str]:
     # The run function with all parameters is first, because the lesser ones call it.
-    yield "\n".join([*_arena_table(program), _run(program, _signature(program, whole(program)))])
+    yield "\n".join(
+        [*_arena_table(program), _run(program, _signature(program, whole(program), with_blob=program.blob is not None))]
+    )
+    if program.blob is not None:
+        yield print_run(program, _signature(program, whole(program)), whole(program))
     yield from (print_lesser(program, variant, _signature(program, variant)) for variant in lesser(program))
 
 
@@ -179,6 +195,8 @@ def _arena_table(program: LinkedModel) -> Iterator[str]:
     ]
     if not rows:
         return
+    if program.blob is not None:  # names belong to one network
+        rows = [(*row[:4], row[4].partition(" ")[0] if row[4].startswith("scratch of ") else "") for row in rows]
     yield "/*"
     several = len(program.workspaces) > 1
     if several:
@@ -198,15 +216,17 @@ def _arena_table(program: LinkedModel) -> Iterator[str]:
     yield " */"
 
 
-def _signature(program: LinkedModel, variant: Variant) -> str:
+def _signature(program: LinkedModel, variant: Variant, *, with_blob: bool = False) -> str:
+    """Return the head of a run function; ``with_blob``: of the one that does the work with any blob."""
     parameters = [
+        *(["const uint8_t *blob"] if with_blob else []),
         *(f"const struct {program.prefix}_{kind} *{kind}" for kind in program.tensor_structs),
         *(f"void *{each.parameter}" for each in program.workspaces),
         *(["void *kept"] if program.graph.states else []),
         *variant.parameters.values(),
     ]
-    storage = "static " if program.form.packed else ""
-    return wrapped(f"{storage}int32_t {variant.name}(", parameters, ")", 0)
+    storage = "static " if program.form.packed or with_blob else ""
+    return wrapped(f"{storage}int32_t {run_with(program) if with_blob else variant.name}(", parameters, ")", 0)
 
 
 def _run(program: LinkedModel, signature: str) -> str:
@@ -254,8 +274,11 @@ def _checks(program: LinkedModel, *, arena: bool) -> Iterator[str]:
 
 def _step(step: ModelStep, program: LinkedModel) -> Iterator[str]:
     yield ""
-    yield f"    /* {step.index}: {comment_text(step.node.name)}"
-    yield f"       {node_comment(program.graph, step.node)} */"
+    if program.blob is None:
+        yield f"    /* {step.index}: {comment_text(step.node.name)}"
+        yield f"       {node_comment(program.graph, step.node)} */"
+    else:
+        yield f"    /* {step.index}: {node_comment(program.graph, step.node)} */"
     if program.hook:
         yield from print_ask(step)
     if step.function is not None and step.function.call.may_fail:

@@ -37,6 +37,8 @@ class VerifyJob:
     """The firmware image that contains the model and is checked, instead of test firmware."""
     flash: bool = True
     """Whether ``image`` is loaded; the device must hold it otherwise."""
+    parameters: Path | None = None
+    """The blob of parameters that the firmware in ``image`` must use."""
 
     @property
     def title(self) -> str:
@@ -99,6 +101,26 @@ def verify_jobs(
             hint="add vectors, or choose a model with --model" if reasons else "choose a model with --model",
         )
     return jobs
+
+
+def with_parameters(jobs: Sequence[VerifyJob], parameters: Path, vectors: Path | None) -> list[VerifyJob]:
+    """Return the only one of ``jobs`` so that its firmware uses the blob ``parameters``.
+
+    Its vectors are those of the file ``vectors``, as the project's have the outputs of the values before. Raises
+    ``UsageError`` for several jobs, or without vectors.
+    """
+    if len(jobs) != 1:
+        names = listed([job.model.model for job in jobs])
+        reason, hint = f"a blob is for one model, not for {names}", "choose it with --model"
+        raise UsageError("blob-for-several-models", place="--parameters", reason=reason, hint=hint)
+    if vectors is None:
+        raise UsageError(
+            "vectors-missing",
+            place=f"--parameters {parameters}",
+            reason="the expected outputs are missing: the project's are those of the values before",
+            hint="add --vectors FILE.npz with arrays in0.. and out0..",
+        )
+    return [replace(jobs[0], parameters=parameters, vectors=vectors)]
 
 
 def jobs_in_image(jobs: Sequence[VerifyJob], image: Path, *, flash: bool = True) -> list[VerifyJob]:

@@ -236,10 +236,18 @@ def _verified(job: VerifyJob, connection: Connection | None, on_progress: OnProg
     # Only a device runs an image that is not test firmware.
     if job.image is not None and connection is not None:
         subject = verify.shipped_subject(module, connection.device.name)
+        blob = b"" if job.parameters is None else read_bytes(job.parameters, "blob")
         shipped = verify.verify_shipped(
-            connection, job.image, subject, job.vectors, flash=job.flash, timeout=job.timeout, on_progress=on_progress
+            connection,
+            job.image,
+            subject,
+            job.vectors,
+            flash=job.flash,
+            timeout=job.timeout,
+            parameters=blob,
+            on_progress=on_progress,
         )
-        return replace(shipped.for_model(job.model.model), remarks=remarks)
+        return replace(shipped.for_model(job.model.model), remarks=() if blob else remarks)
     report = verify.verify_module(
         job.model.tree,
         module,

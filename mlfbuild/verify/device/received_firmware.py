@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.core import (
+    CheckFailedError,
     InputFileError,
     OnProgress,
     ProcessFailedError,
@@ -25,7 +26,7 @@ from mlfbuild.core import (
     no_progress,
 )
 from mlfbuild.jobs.tree import Subject, subject_of
-from mlfbuild.library import Module, struct_prefix
+from mlfbuild.library import BLOB_ALIGNMENT, Module, struct_prefix
 from mlfbuild.runners import Firmware, Runner, call_function, describe_fault, read_firmware, start_at_entry
 from mlfbuild.verify.device.connection import Connection
 from mlfbuild.verify.device.scratch_memory import Scratch, find_room
@@ -53,13 +54,17 @@ def verify_shipped(
     *,
     flash: bool = True,
     timeout: float | None = None,
+    parameters: bytes = b"",
     on_progress: OnProgress = no_progress,
 ) -> VerifyReport:
     """Check ``subject`` in the firmware ``image`` on the device of ``connection`` against the file ``vectors``.
 
     The image is loaded unless ``flash`` is false: then the device must hold it. A case may take ``timeout`` seconds.
+    With ``parameters``, a blob, the firmware's own function is called first to use it, and decides about it.
+
     Raises ``InputFileError`` if the image has no function to call, ``UnsupportedModelError`` if the device has too
-    little free memory, ``ProcessFailedError`` if the image does not reach ``main``, or if the connection is lost.
+    little free memory, ``ProcessFailedError`` if the image does not reach ``main``, or if the connection is lost, and
+    ``CheckFailedError`` if the firmware refuses the blob.
     """
     firmware = read_firmware(image)
     address, with_workspace = _run_function(firmware, subject)
@@ -71,13 +76,39 @@ def verify_shipped(
     _run_to_main(connection.runner, firmware)
     pointer = connection.runner.registers()["sp"]
     block = Scratch(subject, workspace=with_workspace)
-    room = find_room(firmware, connection.device.ram, pointer, block.size)
+    beside = block.size + -block.size % BLOB_ALIGNMENT
+    size = beside + len(parameters) if parameters else block.size
+    room = find_room(firmware, connection.device.ram, pointer, size)
+    if parameters:
+        _use_parameters(connection.runner, firmware, subject, room.base + beside, parameters)
     calls = _Calls(connection.runner, firmware, subject, address, block, room.base, room.stack, pointer & ~7)
     cases = [[array[case].tobytes() for array in loaded.inputs] for case in range(loaded.cases)]
     runs, stopped = calls.run(cases, timeout or SECONDS_A_CASE, on_progress)
     # The workspace is neither painted nor read over the wire, which would take longer than the run itself.
     subject = replace(subject, takes_workspace=False)  # how much of it is used is not measured
     return report_of(subject, loaded, runs, stopped, f"{connection.name} in {image.name}")
+
+
+def _use_parameters(runner: Runner, firmware: Firmware, subject: Subject, address: int, blob: bytes) -> None:
+    """Write ``blob`` to ``address``, and let the firmware check and use it."""
+    name = f"mlf_{struct_prefix(subject.name).removeprefix('tvmgen_')}_use_parameters"
+    function = firmware.function(name)
+    if function is None:
+        raise InputFileError(
+            "use-parameters-missing",
+            place=firmware.path,
+            reason=f"the image has no {name}",
+            hint="compile the model with parameters: replaceable, and call the function in the firmware",
+        )
+    runner.write(address, blob)
+    result = call_function(runner, function, [address, len(blob)], _START_SECONDS)
+    if result:
+        raise CheckFailedError(
+            "parameters-refused",
+            place=f"{firmware.path}: {name}",
+            reason=f"returned {result - (1 << 32) if result >> 31 else result}",
+            hint=f"see the macros MLF_{subject.name.upper()}_BLOB_* in the model's header",
+        )
 
 
 def shipped_subject(module: Module, device: str) -> Subject:

@@ -20,6 +20,7 @@ from mlfbuild.native.lowering.common import binary
 from mlfbuild.native.lowering.common.activation import float_range_line
 from mlfbuild.native.lowering.common.parameters import struct
 from mlfbuild.native.lowering.common.unary import lower_unary, unary_call, unary_tensors
+from mlfbuild.native.lowering.trained import trained
 from mlfbuild.native.settings import CodegenSettings
 
 _NOTHING = Rescale(0, 0)
@@ -42,7 +43,7 @@ def _int8(operator: Relu | LeakyRelu, source: Tensor, output: Tensor) -> KernelC
     # Equal scales need no table: a clamp costs no flash and is exact.
     if isinstance(operator, Relu) and source.quantization == output.quantization:
         minimum, maximum = activation_range(operator.activation, output)
-        return unary_call(operator, source, output, "bound_int8", (str(minimum), str(maximum)))
+        return unary_call(operator, source, output, "bound_int8", (trained(minimum), trained(maximum)))
     return lower_unary(operator, source, output)
 
 

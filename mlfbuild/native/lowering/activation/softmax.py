@@ -14,7 +14,7 @@ from mlfbuild.native.graph import (
     softmax_table_rescale,
 )
 from mlfbuild.native.graph.ops import EXPONENTIALS, RECIPROCALS, LogSoftmax, Softmax
-from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, rescale_text, unsupported
+from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, unsupported
 from mlfbuild.native.lowering.common.activation import suffix
 from mlfbuild.native.lowering.common.parameters import array, constant, input_and_output, struct
 from mlfbuild.native.settings import CodegenSettings
@@ -74,4 +74,4 @@ def _constants(operator: Softmax | LogSoftmax, source: Tensor) -> tuple[Paramete
 
 
 def _rescale(name: str, rescale: Rescale) -> Parameter:
-    return constant(Constant(name, "struct mlf_rescale", rescale_text(rescale), 8))
+    return constant(Constant.rescale(name, rescale))

@@ -7,11 +7,12 @@ from functools import partial
 from mlfbuild.native.graph import DType, Graph, Node, Rescale
 from mlfbuild.native.graph.bases import binary_tensors
 from mlfbuild.native.graph.ops import Add, Addition
-from mlfbuild.native.lowering.arithmetic.add_linear import addition_call, lower_add_linear
+from mlfbuild.native.lowering.arithmetic.add_linear import addition_call, lower_add_either, lower_add_linear
 from mlfbuild.native.lowering.arithmetic.add_mve import lower_add_mve
 from mlfbuild.native.lowering.call import Candidate, KernelCall
 from mlfbuild.native.lowering.common import binary
 from mlfbuild.native.lowering.common.candidates import choose, obstacle
+from mlfbuild.native.lowering.trained import by_values
 from mlfbuild.native.settings import CodegenSettings
 
 _HALF = Rescale(1 << 30, 0)
@@ -22,16 +23,22 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     """Return the call of the fastest kernel that the CPU and the node permit."""
     operator, dtype = node.operator, graph.outputs_of(node)[0].dtype
     if isinstance(operator, Add) and dtype is DType.INT16:
-        return _scaled_int16(graph, node, operator) or binary.lower(graph, node, settings)
+        scaled = None if settings.replaceable else _scaled_int16(graph, node, operator)
+        return scaled or binary.lower(graph, node, settings)
     # The others have kernels for int8 only; int16 and plain integers are computed by the portable one.
     if not isinstance(operator, Addition) or dtype is not DType.INT8:
         return binary.lower(graph, node, settings)
+    chosen = by_values(settings)
+    either = []
+    if settings.replaceable and isinstance(operator, Add):
+        either = [Candidate("add_either", partial(lower_add_either, graph, node, operator))]
     # The linear function is portable C, and tried on every core before the general kernel.
     mve = obstacle(settings, "mve")
     return choose((
-        Candidate("add_linear_mve", partial(lower_add_linear, graph, node, operator, helium=True), mve),
-        Candidate("add_mve", partial(lower_add_mve, graph, node, operator), mve),
-        Candidate("add_linear", partial(lower_add_linear, graph, node, operator)),
+        Candidate("add_linear_mve", partial(lower_add_linear, graph, node, operator, helium=True), mve or chosen),
+        Candidate("add_mve", partial(lower_add_mve, graph, node, operator), mve or chosen),
+        *either,
+        Candidate("add_linear", partial(lower_add_linear, graph, node, operator), chosen),
         Candidate("add", partial(binary.lower, graph, node, settings)),
     ))  # fmt: skip
 

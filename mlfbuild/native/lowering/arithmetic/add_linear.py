@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.native.graph import Graph, Node, Operands, Tensor, activation_range
 from mlfbuild.native.graph.bases import binary_tensors
-from mlfbuild.native.graph.ops import Addition, Sub
+from mlfbuild.native.graph.ops import Add, Addition, Sub
 from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall
+from mlfbuild.native.lowering.common.binary import binary_quantization, sum_rescales
 from mlfbuild.native.lowering.common.broadcast import in_place
 from mlfbuild.native.lowering.common.parameters import constant, reads, writes
 
@@ -60,6 +61,19 @@ def lower_add_linear(graph: Graph, node: Node, operator: Addition, *, helium: bo
     suffix = "_mve" if helium else ""
     kernel, header = f"mlf_add_linear_int8{suffix}", f"add_linear{suffix}.h"
     return addition_call(kernel, header, numbers, arguments, (first, second, output))
+
+
+def lower_add_either(graph: Graph, node: Node, operator: Add) -> KernelCall | str:
+    """Return the call of ``mlf_add_either_int8``, which serves all scales; a reason if shapes differ."""
+    first, second, output = tensors = binary_tensors(graph.inputs_of(node), graph.outputs_of(node))
+    if first.shape != second.shape:
+        return "inputs have different shapes"
+    line = _find_line(operator, first, second, output) or _Line(0, 0, 0, 0)
+    general = binary_quantization("mlf_add_quantization", sum_rescales(operator, tensors), operator, tensors)
+    fields = {"first": line.first, "second": line.second, "offset": line.offset, "shift": line.shift}
+    linear = Constant.struct("numbers", "mlf_add_either", fields)
+    numbers = replace(linear, size=linear.size + general.size, words=linear.words + general.words)
+    return addition_call("mlf_add_either_int8", "add_either.h", numbers, "numbers", tensors)
 
 
 def addition_call(

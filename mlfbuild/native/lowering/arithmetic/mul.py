@@ -22,11 +22,13 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     factor below 1/2.
     """
     assert isinstance(node.operator, Mul)
+    # The factor depends on the scales.
+    usable = node.operator.activation is Activation.NONE and not settings.replaceable
     tensors = binary_tensors(graph.inputs_of(node), graph.outputs_of(node))
     # A product has no order: gates may be either input.
     for first, second in (tensors[:2], tensors[1::-1]):
         rows = _rows(first, second)
-        if rows and first.dtype in QUANTIZED and node.operator.activation is Activation.NONE:
+        if rows and first.dtype in QUANTIZED and usable:
             return _scaled(node.operator, first, second, tensors[2], rows) or binary.lower(graph, node, settings)
     return binary.lower(graph, node, settings)
 

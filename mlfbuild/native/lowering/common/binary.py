@@ -72,6 +72,11 @@ def _rescales(operator: Operator, first: Tensor, second: Tensor, output: Tensor)
     return None
 
 
+def sum_rescales(operator: Addition, tensors: tuple[Tensor, Tensor, Tensor]) -> _Fields:
+    """Return the rescalings of a ``struct mlf_add_quantization``."""
+    return _three_fields(operator.numbers(*tensors))
+
+
 def _three_fields(rescales: BinaryRescales) -> _Fields:
     """Return the fields of a struct that brings both inputs to one scale, and the result to the output's."""
     return {"first": rescales.inputs[0], "second": rescales.inputs[1], "output": rescales.output}

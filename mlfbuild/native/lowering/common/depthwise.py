@@ -14,6 +14,7 @@ from mlfbuild.native.graph import Array
 from mlfbuild.native.graph.ops import DepthwiseConv2D
 from mlfbuild.native.lowering.common.activation import zero_point
 from mlfbuild.native.lowering.common.layer import Weighted
+from mlfbuild.native.lowering.trained import trained
 
 TAPS = 3
 """Rows and columns of a padded filter."""
@@ -46,19 +47,19 @@ def padded_filters(weights: Array, along: int, shape: tuple[int, int] = (TAPS, T
 
 
 def depthwise_lines(
-    layer: Weighted[DepthwiseConv2D], c_type: str, along: int, rounding: int, **more: int
+    layer: Weighted[DepthwiseConv2D], c_type: str, along: int, rounding: int, **more: object
 ) -> Sequence[str]:
     """Return the local ``depthwise``, a struct ``c_type``, whose last fields are ``more``.
 
     It is static, so that it is in flash and not made on the stack in each call. Lines run along the dimension
     ``along``, 1 or 2.
     """
-    minimum, maximum = layer.clamp
+    minimum, maximum = layer.bounds
     fields = {
         "batches": layer.source.shape[0],
         "channels": layer.source.shape[3],
-        "zero_point": zero_point(layer.source),
-        "rounding": rounding,
+        "zero_point": trained(zero_point(layer.source)),
+        "rounding": trained(rounding),
         "minimum": minimum,
         "maximum": maximum,
         **more,

@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Generic, TypeVar
 
-from mlfbuild.native.graph import Array, DType, Graph, Node, Rescale, Tensor, activation_range
+from mlfbuild.native.graph import Activation, Array, DType, Graph, Node, Rescale, Tensor, activation_range
 from mlfbuild.native.graph.bases import Window, convolution_tensors
 from mlfbuild.native.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv
 from mlfbuild.native.lowering.call import Constant, Parameter, folded_bias
 from mlfbuild.native.lowering.common.activation import quantization_constant, zero_point
 from mlfbuild.native.lowering.common.parameters import constant, input_and_output
+from mlfbuild.native.lowering.trained import trained
 
 UNPADDED = ((0, 0), (0, 0))
 _POINTWISE = Window((1, 1), (1, 1), (1, 1), UNPADDED)
@@ -35,6 +36,8 @@ class Weighted(Generic[Kind_co]):
     graph: Graph
     node: Node
     operator: Kind_co
+    replaceable: bool = False
+    """Whether the call must suit other values of weights and scales as well."""
 
     @cached_property
     def tensors(self) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
@@ -92,6 +95,14 @@ class Weighted(Generic[Kind_co]):
     def clamp(self) -> tuple[int, int]:
         """The least and the greatest stored output; not of float32."""
         return activation_range(self.operator.activation, self.output)
+
+    @property
+    def bounds(self) -> tuple[str, str]:
+        """The same as C text, marked as trained if an activation makes them depend on the output's scale."""
+        minimum, maximum = self.clamp
+        if self.operator.activation is Activation.NONE:
+            return str(minimum), str(maximum)
+        return trained(minimum), trained(maximum)
 
     @property
     def rescales(self) -> tuple[Rescale, ...]:

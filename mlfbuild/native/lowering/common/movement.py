@@ -13,6 +13,7 @@ from mlfbuild.native.graph import C_TYPES, Array, DType, Graph, Node, Tensor
 from mlfbuild.native.graph.bases import Move, Movement
 from mlfbuild.native.lowering.call import KernelCall, Parameter, struct_lines
 from mlfbuild.native.lowering.common.activation import moved_as, signed_pointer, suffix
+from mlfbuild.native.lowering.trained import trained
 from mlfbuild.native.settings import CodegenSettings
 
 _DIMENSIONS = 5
@@ -34,7 +35,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     dtype = outputs[0].dtype
     c_type = C_TYPES[dtype]
     filling = operator.filling(outputs[0])
-    lines = [] if filling is None else [f"memset(output, {filling}, {outputs[0].size});"]
+    lines = [] if filling is None else [f"memset(output, {trained(filling)}, {outputs[0].size});"]
     places = sorted((_address(array), name, array.nbytes) for name, array in arrays.items())
     parts = [part for move in moves for part in _parts(move)]
     lines += [line for at, part in enumerate(parts) for line in _copy(f"copy{at}", dtype, part, places)]

@@ -72,6 +72,9 @@ def rounding(layer: Weighted[WeightedOperator]) -> str:
     """
     if any(rescale.shift > 0 for rescale in layer.rescales):
         return "any"
+    # Code for other values, too, has the general form.
+    if layer.replaceable:
+        return "any"
     whole = layer.clamp == (-128, 127)
     # Negative results are clamped in any case, so that their rounding does not matter.
     if layer.clamp[0] >= zero_point(layer.output):

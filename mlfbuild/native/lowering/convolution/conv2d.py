@@ -32,7 +32,7 @@ _SPECIALISED = Specialised[Conv2D](
 def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     """Return the call of the fastest kernel that the CPU and the node permit."""
     assert isinstance(node.operator, Conv2D)
-    return choose(tuple(_candidates(Weighted(graph, node, node.operator), settings)))
+    return choose(tuple(_candidates(Weighted(graph, node, node.operator, settings.replaceable), settings)))
 
 
 def _candidates(layer: Weighted[Conv2D], settings: CodegenSettings) -> Iterator[Candidate]:
@@ -43,6 +43,10 @@ def _candidates(layer: Weighted[Conv2D], settings: CodegenSettings) -> Iterator[
     if layer.output.dtype is DType.INT8:
         # For cores that issue one instruction at a time; with MVE, vectors are faster.
         slow = "is slower on a Cortex-M7 and with Helium" if settings.is_dual_issue or settings.has("mve") else ""
-        yield Candidate("conv2d_long_dsp", partial(lower_conv2d_long_dsp, layer), obstacle(settings, "dsp") or slow)
+        yield Candidate(
+            "conv2d_long_dsp",
+            partial(lower_conv2d_long_dsp, layer),
+            obstacle(settings, "dsp") or slow,
+        )
     yield from _SPECIALISED.candidates(layer, settings)
     yield Candidate("conv2d", partial(lower_convolution, layer))

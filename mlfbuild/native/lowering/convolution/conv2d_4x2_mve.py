@@ -29,6 +29,8 @@ _OFFSETS = 1 << 16
 def has_4x2_kernel(layer: Weighted[Conv2D]) -> bool:
     """Return whether there is a kernel for the convolution; whether it is exact depends on the weights."""
     window, output = layer.window, layer.output
+    if layer.replaceable:
+        return False
     # A clamp is not part of the kernel: results saturate to int8 only.
     if layer.inputs > _LARGEST or layer.clamp != (-128, 127):
         return False

@@ -17,6 +17,7 @@ from mlfbuild.native.lowering.common.layer import Weighted
 from mlfbuild.native.lowering.common.matmul_dsp import groups_of, pack_dot_1x4, pack_matmul
 from mlfbuild.native.lowering.common.parameters import array, packed_filter, reads, scratch, writes
 from mlfbuild.native.lowering.common.window import static_struct_lines, window_fields
+from mlfbuild.native.lowering.trained import trained
 
 PIXELS = 3
 """The block size."""
@@ -57,7 +58,7 @@ def lower_conv2d_dsp(layer: Weighted[Conv2D]) -> KernelCall | str:
         return NOT_EXACT
     matmul = matmul_fields(layer, brief=filter_.brief)
     row, channels = row_size(layer.inputs), layer.output.shape[3]
-    pair, pairs = _pair_size(layer.inputs, brief=filter_.brief), channels // 2
+    pair, pairs = _pair_size(layer, brief=filter_.brief), channels // 2
     again = layer.rows >= READ_AGAIN
     copied = again and channels % 2 == 0
 
@@ -116,7 +117,7 @@ def lower_matmul_dsp(layer: _Layer) -> KernelCall | str:
     blocked = inputs % 4 == 0 and (rows >= PIXELS or single)
     large = layer.weights.elements >= _LARGE and inputs % 4 == 0 and channels % 4 == 0
     # With three rows or more, a block reads each weight once for three products.
-    fours = _filter(layer, "dot_1x4_dsp.h", pack_dot_1x4) if large and rows < PIXELS else None
+    fours = _filter(layer, "dot_1x4_dsp.h", pack_dot_1x4, 3 * channels // 4) if large and rows < PIXELS else None
     if fours is not None:
         matmul = matmul_lines(matmul_fields(layer, brief=fours.brief))
         statement = "mlf_matvec4_int8_dsp(&matmul, input, filter, output);"
@@ -140,14 +141,14 @@ def lower_matmul_dsp(layer: _Layer) -> KernelCall | str:
 
     grown = None
     if blocked and rows >= READ_AGAIN and channels % 2 == 0:
-        grown = partial(with_copy, size, _pair_size(inputs, brief=filter_.brief), channels // 2, body)
+        grown = partial(with_copy, size, _pair_size(layer, brief=filter_.brief), channels // 2, body)
     parameters = dsp_parameters(layer, filter_.constant, size)
     return KernelCall(word, "matmul_dsp.h", parameters, body(0), (0,), grown=grown)
 
 
-def _pair_size(inputs: int, *, brief: bool) -> int:
-    """Return the bytes of the filter of a pair of channels."""
-    return 4 * (2 * groups_of(inputs) + (4 if brief else 6))
+def _pair_size(layer: _Layer, *, brief: bool) -> int:
+    """Return the bytes of the filter of a pair of channels, the most that it can have if it is replaceable."""
+    return 4 * (2 * groups_of(layer.inputs) + (4 if brief and not layer.replaceable else 6))
 
 
 def with_copy(
@@ -169,6 +170,17 @@ def copied_field(pairs: int) -> dict[str, int]:
     return {"copied": pairs} if pairs else {}
 
 
+def copied_pairs(call: KernelCall) -> str:
+    """Return the value of the field ``copied`` in the body of ``call``."""
+    found = (line.partition(".copied = ")[2].removesuffix(",") for line in call.body)
+    return next((text for text in found if text), "0")
+
+
+def is_brief(call: KernelCall) -> bool:
+    """Return whether ``call`` has the brief requantisation."""
+    return any(line.strip() == f".rounding = {trained(0)}," for line in call.body)
+
+
 def row_size(inputs: int) -> int:
     """Return the bytes of a row, expanded to 16 bits and filled up to whole groups."""
     return groups_of(inputs) * 4 * BYTES
@@ -184,11 +196,15 @@ class PackedFilter(NamedTuple):
 
 def _pairs(layer: _Layer, *, whole: bool) -> PackedFilter | None:
     """Return the filter in pairs of channels, as ``pack_matmul``."""
-    return _filter(layer, "matmul_dsp.h", partial(pack_matmul, whole=whole))
+    pairs = -(-layer.weights.shape[0] // 2)
+    return _filter(layer, "matmul_dsp.h", partial(pack_matmul, whole=whole), 2 * pairs)
 
 
-def _filter(layer: _Layer, header: str, pack: _Pack) -> PackedFilter | None:
-    """Return the filter that ``pack`` returns for a kernel of ``header``; ``None`` if no such one gives exact sums."""
+def _filter(layer: _Layer, header: str, pack: _Pack, more: int) -> PackedFilter | None:
+    """Return the filter that ``pack`` returns for a kernel of ``header``; ``None`` if no such one gives exact sums.
+
+    The usual requantisation takes ``more`` words than the brief one.
+    """
 
     def words(channels: DspChannels | None) -> Array | None:
         return None if channels is None else pack(channels)
@@ -197,7 +213,8 @@ def _filter(layer: _Layer, header: str, pack: _Pack) -> PackedFilter | None:
     packed = words(channels)
     if channels is None or packed is None:
         return None
-    return PackedFilter(Constant.packed(packed, header, lambda: words(_channels(layer))), channels.brief)
+    room = packed.nbytes + 4 * more if channels.brief else 0
+    return PackedFilter(Constant.packed(packed, header, lambda: words(_channels(layer)), room=room), channels.brief)
 
 
 def _channels(layer: _Layer) -> DspChannels | None:
@@ -210,14 +227,14 @@ def general_channels(layer: _Layer) -> DspChannels | None:
     return dsp_channels(layer.matrix, layer.folded_bias(), layer.rescales, zero_point(layer.output))
 
 
-def matmul_fields(layer: _Layer, *, brief: bool) -> dict[str, int]:
+def matmul_fields(layer: _Layer, *, brief: bool) -> dict[str, object]:
     """Return the fields of the ``struct mlf_matmul_dsp``."""
-    minimum, maximum = layer.clamp
+    minimum, maximum = layer.bounds
     return {
         "rows": layer.rows,
         "inputs": layer.inputs,
         "outputs": layer.output.shape[-1],
-        "rounding": 0 if brief else 2 * zero_point(layer.output) + 1,
+        "rounding": trained(0 if brief else 2 * zero_point(layer.output) + 1),
         "minimum": minimum,
         "maximum": maximum,
     }
@@ -249,6 +266,6 @@ def conv2d_lines(layer: Weighted[Conv2D], matmul: Mapping[str, object]) -> Seque
         "static const struct mlf_conv2d_dsp conv2d = {",
         *_nested("window", window_fields(layer.node, layer.window, *layer.images)),
         *_nested("matmul", matmul),
-        f"    .zero_point = {zero_point(layer.source)},",
+        f"    .zero_point = {trained(zero_point(layer.source))},",
         "};",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -17,13 +18,17 @@ from mlfbuild.native.lowering.convolution.conv2d_dsp import (
     block_size,
     conv2d_lines,
     copied_field,
+    copied_pairs,
     dsp_parameters,
     general_channels,
+    is_brief,
+    lower_conv2d_dsp,
     matmul_fields,
     padding_pixel,
     row_size,
     with_copy,
 )
+from mlfbuild.native.lowering.trained import trained
 
 # Sums of 64 bits have three digits; the two lower ones are equal, and 20 bits are left for the highest.
 _DIGIT = 22
@@ -35,6 +40,7 @@ _INPUTS = 12
 """Inputs whose weights are together in the filter; a window has a multiple of it, three for each input channel."""
 _LEAST_CHANNELS = 8
 """Fewer input channels take less time in blocks of three, which have less to do for each output channel."""
+_REASON = "its sums are not exact with these weights, or need more memory than those of conv2d_dsp"
 _LEAST_PIXELS = 256
 """The least pixels of an image, unless it is computed a few rows at a time: filters need two thirds more flash."""
 
@@ -58,10 +64,12 @@ def lower_conv2d_long_dsp(layer: Weighted[Conv2D]) -> KernelCall | str:
     row = row_size(layer.inputs)
     # Four words with two pixels each, for the three rows of the filter, and one carry for each output channel.
     scratch = 16 * 3 * depth + 4 * outputs
+    if layer.replaceable:
+        return _lower_either(layer, scratch) if scratch <= row * block_size(layer, row) else _REASON
     channels = general_channels(layer)
     # It must not need more scratch memory than the kernel that it replaces.
     if channels is None or scratch > row * block_size(layer, row) or not _fits(channels, depth):
-        return "its sums are not exact with these weights, or need more memory than those of conv2d_dsp"
+        return _REASON
 
     # The packed words are made again when they are printed, so that they need no memory until then.
     def again() -> Array | None:
@@ -81,6 +89,53 @@ def lower_conv2d_long_dsp(layer: Weighted[Conv2D]) -> KernelCall | str:
     grown = partial(with_copy, scratch, 4 * words * together, outputs // together, body)
     grown_if_read_again = grown if layer.rows >= READ_AGAIN else None
     return KernelCall("conv2d", "conv2d_long_dsp.h", parameters, body(0), grown=grown_if_read_again)
+
+
+def _lower_either(layer: Weighted[Conv2D], scratch: int) -> KernelCall | str:
+    """Return a call of this kernel or of ``mlf_conv2d_int8_dsp``, as a value of the blob says; or a reason.
+
+    Whether sums fit depends on the weights, and firmware must be able to use others. The filters of both kernels take
+    the same place.
+    """
+    usual, channels, depth = lower_conv2d_dsp(layer), general_channels(layer), layer.source.shape[3]
+    if isinstance(usual, str) or channels is None:
+        return _REASON
+    fits, words, outputs = _fits(channels, depth), depth // 4 * 15 + 4, layer.output.shape[3]
+    filter_ = next(each.argument for each in usual.parameters if each.name == "filter")
+    assert isinstance(filter_, Constant)
+    room = max(filter_.space, 4 * words * outputs)
+    if fits:
+        filter_ = Constant.packed(_pack(channels, depth, zero_point(layer.output)), "conv2d_long_dsp.h")
+    matmul = matmul_fields(layer, brief=is_brief(usual))
+    together = 1 + words % 2
+    copying = partial(with_copy, scratch, 4 * words * together, outputs // together, partial(_copies, together))
+
+    def body(copied: str, usual_copied: str) -> tuple[str, ...]:
+        # The flag is read once: it selects the kernel and the number of copies for which there is memory.
+        copies = {} if copied == usual_copied == "0" else {"copied": f"is_long != 0 ? {copied} : {usual_copied}"}
+        return (
+            f"const int32_t is_long = {trained(int(fits))};",
+            *conv2d_lines(layer, matmul | copies),
+            "if (is_long != 0) {",
+            "    mlf_conv2d_long_int8_dsp(&conv2d, input, filter, padding, output, scratch);",
+            "} else {",
+            f"    {usual.body[-1]}",
+            "}",
+        )
+
+    def grown(free: int) -> tuple[int, tuple[str, ...]]:
+        (used, (copied,)), more = copying(free), usual.with_room(free)
+        return max(used, more.scratch), body(copied, copied_pairs(more))
+
+    size = max(scratch, usual.scratch)
+    parameters = (*dsp_parameters(layer, replace(filter_, room=room), size), padding_pixel(layer))
+    again = grown if layer.rows >= READ_AGAIN else None
+    more_headers = (usual.header, *usual.more_headers)
+    return KernelCall("conv2d", "conv2d_long_dsp.h", parameters, body("0", "0"), more_headers=more_headers, grown=again)
+
+
+def _copies(together: int, count: int) -> tuple[str, ...]:
+    return (str(count * together),)
 
 
 def _columns(channels: DspChannels, depth: int) -> Array:

@@ -78,7 +78,7 @@ def _all_pieces(layer: Weighted[Conv2D]) -> Iterator[tuple[int, int]]:
     """Yield what ``_pieces`` returns for each int8 convolution of the graph."""
     for node in layer.graph.nodes:
         if isinstance(node.operator, Conv2D):
-            other = Weighted(layer.graph, node, node.operator)
+            other = Weighted(layer.graph, node, node.operator, layer.replaceable)
             if other.weights.dtype is DType.INT8 and not has_4x2_kernel(other):
                 yield _pieces(other)
 

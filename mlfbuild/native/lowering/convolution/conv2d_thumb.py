@@ -17,6 +17,7 @@ from mlfbuild.native.lowering.common.parameters import packed_filter, reads, scr
 from mlfbuild.native.lowering.common.thumb import GROUP, ThumbChannels, pack_channels, pack_fours, thumb_channels
 from mlfbuild.native.lowering.common.window import static_struct_lines, window_fields
 from mlfbuild.native.lowering.convolution.conv2d_dsp import padding_pixel
+from mlfbuild.native.lowering.trained import trained
 
 _Layer = Weighted[Conv2D | FullyConnected]
 
@@ -94,15 +95,15 @@ def _scratch(pixels: int, channels: ThumbChannels) -> int:
 
 def _matmul_lines(layer: _Layer, channels: ThumbChannels, block: int) -> Sequence[str]:
     """Return the local ``matmul``, which is static, so that kernels are not specialised for it."""
-    minimum, maximum = layer.clamp
+    minimum, maximum = layer.bounds
     return static_struct_lines("mlf_matmul_thumb", "matmul", {
         "rows": layer.rows,
         "inputs": layer.inputs,
         "outputs": layer.output.shape[-1],
-        "rounding": 2 * zero_point(layer.output) + 1,
+        "rounding": trained(2 * zero_point(layer.output) + 1),
         "minimum": minimum,
         "maximum": maximum,
-        "positive": int(channels.positive),
+        "positive": trained(int(channels.positive)),
         "pixels": block,
     })  # fmt: skip
 

@@ -29,7 +29,7 @@ _SPECIALISED = Specialised[DepthwiseConv2D](
 def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     """Return the call of the fastest kernel that the CPU and the node permit."""
     assert isinstance(node.operator, DepthwiseConv2D)
-    layer = Weighted(graph, node, node.operator)
+    layer = Weighted(graph, node, node.operator, settings.replaceable)
     overwrites = _overwrites(layer) if layer.weights.constant else ()
     if layer.has_offset:
         return lower_depthwise_conv2d_offset(layer, overwrites)

@@ -16,6 +16,7 @@ from mlfbuild.native.lowering.common.dsp import DspChannels, brief_channels, dsp
 from mlfbuild.native.lowering.common.layer import Weighted
 from mlfbuild.native.lowering.common.parameters import packed_filter, reads, scratch, writes
 from mlfbuild.native.lowering.common.window import static_struct_lines
+from mlfbuild.native.lowering.trained import trained
 
 _GROUP = 4
 _LINE = 64
@@ -141,11 +142,11 @@ def _lower_scale(layer: Weighted[DepthwiseConv2D]) -> KernelCall | str:
     # The requantisation of `dsp.h` starts from twice the sum.
     twice = 2 * channels.weights[:, 0].astype(np.int64)
     packed = np.stack([channels.bias, twice, channels.multiplier, channels.shift], 1).astype(np.int32).reshape(-1)
-    minimum, maximum = layer.clamp
+    minimum, maximum = layer.bounds
     fields = {
         "pixels": layer.rows,
         "channels": source.shape[3],
-        "rounding": 2 * zero_point(output) + 1,
+        "rounding": trained(2 * zero_point(output) + 1),
         "minimum": minimum,
         "maximum": maximum,
     }

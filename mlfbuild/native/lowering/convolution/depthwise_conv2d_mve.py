@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from mlfbuild.native.graph import Array, Tensor
 from mlfbuild.native.graph.ops import DepthwiseConv2D
-from mlfbuild.native.lowering.call import KernelCall
+from mlfbuild.native.lowering.call import Constant, KernelCall
 from mlfbuild.native.lowering.common.activation import quantization_constant, zero_point
 from mlfbuild.native.lowering.common.dsp import spare_memory
 from mlfbuild.native.lowering.common.layer import Weighted
@@ -50,7 +51,7 @@ def lower_depthwise_conv2d_mve(layer: Weighted[DepthwiseConv2D]) -> KernelCall |
     turned = _is_turned(source, output)
     inner = 1 if turned else 2
     axes = {"inner": _axis(layer, inner), "outer": _axis(layer, 3 - inner)}
-    planes = _lower_planes(layer, axes, turned=turned)
+    planes = None if layer.replaceable else _lower_planes(layer, axes, turned=turned)
     if planes is not None:
         return planes
     # Offsets of gather loads have 16 bits.
@@ -70,7 +71,7 @@ def lower_depthwise_conv2d_mve(layer: Weighted[DepthwiseConv2D]) -> KernelCall |
         reads("input", source),
         array("filter", "int8_t", np.ascontiguousarray(taps)),
         constant(channels_in_fours(folded, rescales)),
-        array("order", "uint8_t", _order(rows, taps[0].size)),
+        constant(replace(Constant.array("order", "uint8_t", _order(rows, taps[0].size)), fixed=True)),
         scratch("void", _scratch(source, axes)),
         writes("output", output),
     ), (

@@ -13,6 +13,7 @@ from mlfbuild.native.lowering.common.depthwise import TAPS, depthwise_lines, is_
 from mlfbuild.native.lowering.common.layer import Weighted
 from mlfbuild.native.lowering.common.parameters import packed_filter, reads, scratch, writes
 from mlfbuild.native.lowering.common.thumb import MAGNITUDES, ThumbChannels, thumb_channels
+from mlfbuild.native.lowering.trained import trained
 
 _ROTATIONS = 27
 """Words of a filter in three rotations: ``MLF_ROTATIONS_THUMB``."""
@@ -37,7 +38,7 @@ def lower_depthwise_conv2d_thumb(layer: Weighted[DepthwiseConv2D]) -> KernelCall
     columns = (pairs - 1) * layer.operator.stride[along - 1] + TAPS
     # Written in place line by line: equal shapes always, a smaller output only along rows.
     in_place = source.shape == output.shape or (along == 2 and output.shape[2] <= source.shape[2])
-    rounding, positive = 2 * zero_point(output) + 1, int(channels.positive)
+    rounding, positive = 2 * zero_point(output) + 1, trained(int(channels.positive))
     return KernelCall("depthwise_conv2d", "depthwise_conv2d_thumb.h", (
         reads("input", source),
         packed_filter(Constant.packed(_pack(channels), "depthwise_conv2d_thumb.h")),

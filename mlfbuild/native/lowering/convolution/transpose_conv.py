@@ -16,10 +16,10 @@ from mlfbuild.native.lowering.common.window import window_lines
 from mlfbuild.native.settings import CodegenSettings
 
 
-def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
+def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_transpose_conv_<type>``; its window is that of the convolution from output to input."""
     assert isinstance(node.operator, TransposeConv)
-    layer = Weighted(graph, node, node.operator)
+    layer = Weighted(graph, node, node.operator, settings.replaceable)
     weights, activation = layer.weights, node.operator.activation
     # The window moves over the output.
     window = window_lines(node, layer.window, layer.output, layer.source)

@@ -32,7 +32,7 @@ _SPECIALISED = Specialised[FullyConnected](
 def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     """Return the call of the fastest kernel that the CPU and the node permit."""
     assert isinstance(node.operator, FullyConnected)
-    layer = Weighted(graph, node, node.operator)
+    layer = Weighted(graph, node, node.operator, settings.replaceable)
     if layer.operator.in_double:
         return _lower_in_double(layer)
     if layer.has_offset:

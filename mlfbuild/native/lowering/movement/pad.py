@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from mlfbuild.library.cgen import braces, floating, integer
+from mlfbuild.library.cgen import braces, integer
 from mlfbuild.native.graph import DType, Graph, Node, Tensor
 from mlfbuild.native.graph.ops import MirrorPad, Pad
 from mlfbuild.native.lowering.call import KernelCall, struct_lines, unsupported
 from mlfbuild.native.lowering.common import movement
 from mlfbuild.native.lowering.common.activation import suffix
 from mlfbuild.native.lowering.common.parameters import input_and_output
+from mlfbuild.native.lowering.trained import trained
 from mlfbuild.native.settings import CodegenSettings
 
 _DIMENSIONS = 5
+_QUANTIZED = frozenset({DType.FLOAT32, DType.INT8, DType.INT16})
+"""Types of images, which are padded with the stored value of 0; the numbers of others belong to the structure."""
 
 
 def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
@@ -23,7 +26,8 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
     shape = struct_lines("mlf_padding", "shape", _padding_fields(node, operator, source))
     value = operator.value(output)
-    text = floating(value) if source.dtype is DType.FLOAT32 else integer(int(value))
+    number = value if source.dtype is DType.FLOAT32 else int(value)
+    text = trained(number) if source.dtype in _QUANTIZED else integer(int(value))
     statement = f"mlf_pad_{suffix(source.dtype)}(&shape, {text}, input, output);"
     return KernelCall("pad", "pad.h", (
         *input_and_output(source, output),

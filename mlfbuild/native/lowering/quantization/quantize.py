@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from mlfbuild.library.cgen import floating
 from mlfbuild.native.graph import DType, Graph, Node, Tensor, requantize_rescale
 from mlfbuild.native.graph.ops import Dequantize, Quantize
 from mlfbuild.native.lowering.call import KernelCall
 from mlfbuild.native.lowering.common.activation import suffix, zero_point
 from mlfbuild.native.lowering.common.parameters import input_and_output, rescaling_parameter
 from mlfbuild.native.lowering.common.unary import lower_unary
+from mlfbuild.native.lowering.trained import trained
 from mlfbuild.native.settings import CodegenSettings
 
 _TABLE = 256
@@ -39,8 +39,8 @@ def _is_long(source: Tensor, output: Tensor) -> bool:
 
 
 def _elementwise(word: str, kernel: str, source: Tensor, output: Tensor, quantized: Tensor) -> KernelCall:
-    scale = floating(quantized.affine.scale)
-    line = f"mlf_{kernel}({source.elements}, {scale}, {zero_point(quantized)}, input, output);"
+    scale, point = trained(quantized.affine.scale), trained(zero_point(quantized))
+    line = f"mlf_{kernel}({source.elements}, {scale}, {point}, input, output);"
     return KernelCall(word, "quantize.h", input_and_output(source, output), (line,), _in_place(source, output))
 
 

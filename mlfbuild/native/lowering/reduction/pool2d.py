@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from mlfbuild.native.graph import DType, Graph, Node, Tensor, activation_range
+from mlfbuild.native.graph import Activation, DType, Graph, Node, Tensor, activation_range
 from mlfbuild.native.graph.ops import AveragePool2D, MaxPool2D
 from mlfbuild.native.lowering.call import (
     LARGEST_SUM,
@@ -19,6 +19,7 @@ from mlfbuild.native.lowering.common.activation import float_range_line, suffix,
 from mlfbuild.native.lowering.common.candidates import choose_core
 from mlfbuild.native.lowering.common.parameters import constant, input_and_output
 from mlfbuild.native.lowering.common.window import window_lines
+from mlfbuild.native.lowering.trained import trained
 from mlfbuild.native.settings import CodegenSettings
 
 _MOST_PIXELS = {DType.INT8: LARGEST_SUM, DType.INT16: 1 << 15}
@@ -45,7 +46,8 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     if math.prod(operator.filter) > most:
         raise unsupported(node, f"{source.dtype.value} pools have at most {most} pixels")
     minimum, maximum = activation_range(operator.activation, output)
-    bounds = f"const struct mlf_int32_range range = {{{minimum}, {maximum}}};"
+    ends = (minimum, maximum) if operator.activation is Activation.NONE else (trained(minimum), trained(maximum))
+    bounds = f"const struct mlf_int32_range range = {{{', '.join(map(str, ends))}}};"
     if source.dtype is not DType.INT8:
         return _call(node, "", bounds, source, output)
     many = "" if isinstance(operator, MaxPool2D) else _limit(math.prod(operator.filter))

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
+/*
+ * Check a blob of parameters that came from outside the image. Nothing beyond `size` is read, and nothing of the blob
+ * is used before all of it was checked. The layout of the header, in words:
+ *   0 magic, 1 layout, 2 size in bytes, 3 CRC-32 of the bytes from 16, 4 to 11 structure, 12 to 19 SHA-256 of the bytes
+ *   from 80, 20 version, 21 number of test vectors, 22 and 23 zeros, 24 to 31 SHA-256 of the model file
+ */
+#ifndef MLF_PARAMETERS_H_
+#define MLF_PARAMETERS_H_
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "compiler.h"
+
+#if defined(__BYTE_ORDER__) && defined(__ORDER_BIG_ENDIAN__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#error "blobs of parameters are little-endian"
+#endif
+
+/* Results of functions that check a blob; those for pointers are -1 and -3, as in other functions of a model. */
+enum mlf_parameters_result {
+    MLF_PARAMETERS_NULL = -1,
+    MLF_PARAMETERS_MISALIGNED = -3,
+    MLF_PARAMETERS_SHORT = -5,     /* fewer bytes than the header says, or than a header has */
+    MLF_PARAMETERS_FORMAT = -6,    /* no blob of parameters */
+    MLF_PARAMETERS_LAYOUT = -7,    /* another version of the layout */
+    MLF_PARAMETERS_STRUCTURE = -8, /* of a network of another structure */
+    MLF_PARAMETERS_SIZE = -9,      /* another size than this structure has */
+    MLF_PARAMETERS_CHECKSUM = -10  /* damaged: CRC-32 */
+};
+
+/*
+ * What a network of one structure has: the first words of its header, but two numbers of bytes in place of size and
+ * CRC-32, those of a blob without test vectors and those of a test vector.
+ */
+enum { MLF_PARAMETERS_WORDS = 12 };
+
+/* Return the CRC-32 of IEEE 802.3, bit by bit: a table would be twice as fast, and larger than this code. */
+MLF_KERNEL uint32_t mlf_parameters_crc32(const uint8_t *bytes, uint32_t size)
+{
+    uint32_t crc = UINT32_MAX;
+    /* One loop, because compilers unroll one of eight steps. */
+    for (uint32_t bit = 0; bit < 8u * size; bit++) {
+        crc ^= bit % 8u == 0u ? bytes[bit / 8u] : 0u;
+        crc = (crc >> 1) ^ ((crc & 1u) != 0u ? UINT32_C(0xedb88320) : 0u);
+    }
+    return ~crc;
+}
+
+/* Return 0 if `blob`, of at most `size` bytes, fits `structure` and is whole; otherwise the first cause. */
+MLF_SHARED int32_t mlf_parameters_check(const void *blob, size_t size, const uint32_t structure[MLF_PARAMETERS_WORDS])
+{
+    const uint32_t *const words = (const uint32_t *)blob;
+    uint32_t rest;
+    if (blob == NULL) {
+        return MLF_PARAMETERS_NULL;
+    }
+    if ((uintptr_t)blob % 16u != 0u) {
+        return MLF_PARAMETERS_MISALIGNED;
+    }
+    if (size < 128u) {
+        return MLF_PARAMETERS_SHORT;
+    }
+    if (words[0] != structure[0]) {
+        return MLF_PARAMETERS_FORMAT;
+    }
+    if (words[1] != structure[1]) {
+        return MLF_PARAMETERS_LAYOUT;
+    }
+    if (memcmp(&words[4], &structure[4], 32) != 0) {
+        return MLF_PARAMETERS_STRUCTURE;
+    }
+    rest = words[2] - structure[2];
+    if (words[2] < structure[2] || rest / structure[3] != words[21] || rest % structure[3] != 0u) {
+        return MLF_PARAMETERS_SIZE;
+    }
+    if (size < words[2]) {
+        return MLF_PARAMETERS_SHORT;
+    }
+    if (mlf_parameters_crc32((const uint8_t *)blob + 16, words[2] - 16u) != words[3]) {
+        return MLF_PARAMETERS_CHECKSUM;
+    }
+    return 0;
+}
+
+#endif /* MLF_PARAMETERS_H_ */

@@ -1,0 +1,159 @@
+"""Numbers that training decides, in the text of a call: literals, or elements of a blob that can be replaced.
+
+With ``parameters: replaceable``, the code of a network must be the same bytes whatever its values are: new values then
+need no new image (``library/parameter_blob``). Constants that a call passes are data already. Bodies contain the rest,
+such as zero points and clamps: a lowering writes each of them as ``trained(value)``, which marks the number in the
+text. At the end, ``with_literals`` removes the marks, or ``with_block`` makes the numbers elements of two arrays::
+
+    .zero_point = trained(83)     ->     .zero_point = 83,            or     .zero_point = values[0],
+
+``with_block`` replaces all constants of a call by one pointer to a block, in which they follow each other, the arrays
+first. So a call has fewer arguments than with linked constants. What the rest of the code relies on:
+
+1. The layout of a block depends on the call alone: a constant takes ``Constant.room`` bytes, which is the most that any
+   values of this structure need.
+2. Sizes, strides and counts are never marked, and a constant whose elements are indices (``Constant.fixed``) stays in
+   the code. So a blob can change results, but no address.
+3. Which kernel serves a node must not depend on its values. Kernels that need a proof about values are passed over by
+   ``by_values``; those of ``READY`` have been examined for this and for rule 2, others are refused.
+
+A static struct with a marked number becomes a local one, because its initialiser is not constant any more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from mlfbuild.core import UnsupportedModelError
+from mlfbuild.library.cgen import floating
+from mlfbuild.native.graph import Graph, Node
+from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, ParameterBlock, place_of
+from mlfbuild.native.settings import CodegenSettings
+
+BLOCK_ALIGNMENT = 16
+"""Bytes: that of each constant, as if it were linked."""
+_MARKED = re.compile(r"@([^@]*)@")
+_WHOLE = re.compile(r"-?\d+")
+_BY_VALUES = "is chosen by values, which parameters: replaceable leaves open"
+
+READY = frozenset(
+    f"{name}.h"
+    for name in (
+        "add", "add_either", "compiler", "conv2d", "conv2d_dsp", "conv2d_float_mve", "conv2d_float_vfp",
+        "conv2d_long_dsp", "conv2d_mve", "conv2d_thumb", "depthwise_conv2d", "depthwise_conv2d_dsp",
+        "depthwise_conv2d_float_mve", "depthwise_conv2d_mve", "depthwise_conv2d_thumb",
+        "depthwise_large_dsp", "depthwise_scale_dsp", "dot_1x4_dsp", "fully_connected",
+        "fully_connected_float_mve", "fully_connected_mve", "fully_connected_thumb", "line_buffer",
+        "matmul_dsp", "matmul_thumb", "movement", "mul", "pad", "pool2d", "pool2d_dsp", "pool2d_mve",
+        "quantize", "relu", "softmax", "unary",
+    )
+)  # fmt: skip
+"""The kernel headers whose calls keep the rules above."""
+
+
+def trained(value: float) -> str:
+    """Return the C text of a number that depends on trained values, with marks that the last step replaces."""
+    return f"@{value if isinstance(value, (int, np.integer)) else floating(value)}@"
+
+
+def by_values(settings: CodegenSettings) -> str:
+    """Return why a kernel that needs a proof about values cannot be a candidate; empty if it can."""
+    return _BY_VALUES if settings.replaceable else ""
+
+
+def settled(graph: Graph, calls: Sequence[KernelCall], *, replaceable: bool) -> list[KernelCall]:
+    """Return the final ``calls`` of the nodes of ``graph``, with blocks if their values are ``replaceable``.
+
+    Raises one ``UnsupportedModelError`` with the reasons of all nodes whose values cannot be replaced.
+    """
+    if not replaceable:
+        return [with_literals(call) for call in calls]
+    outcomes = [_attempted(node, call) for node, call in zip(graph.nodes, calls, strict=True)]
+    errors = [each.within(graph.name) for each in outcomes if isinstance(each, UnsupportedModelError)]
+    if errors:
+        raise UnsupportedModelError.of(errors)
+    return [each for each in outcomes if isinstance(each, KernelCall)]
+
+
+def _attempted(node: Node, call: KernelCall) -> KernelCall | UnsupportedModelError:
+    try:
+        return with_block(node, call)
+    except UnsupportedModelError as error:
+        return error
+
+
+def with_literals(call: KernelCall) -> KernelCall:
+    """Return ``call`` with its marked numbers as literals; ``grown`` has been used already."""
+    return replace(call, body=tuple(_MARKED.sub(r"\1", line) for line in call.body))
+
+
+def with_block(node: Node, call: KernelCall) -> KernelCall:
+    """Return ``call`` with one pointer to a block instead of its constants and its marked numbers.
+
+    Constants that are ``fixed`` stay parameters. Raises ``UnsupportedModelError`` for a kernel that is not ``READY``.
+    """
+    unready = [header for header in (call.header, *call.more_headers) if header not in READY]
+    if unready:
+        kernel = unready[0].removesuffix(".h")
+        raise UnsupportedModelError(
+            "parameters-not-replaceable",
+            place=place_of(node),
+            reason=f"is computed by the kernel {kernel}, whose values cannot be replaced yet",
+            hint="use parameters: linked for this model",
+        )
+    body, arrays = _numbers(call.body)
+    kept = [each for each in call.parameters if not isinstance(each.argument, Constant) or each.argument.fixed]
+    moved = [each for each in call.parameters if each not in kept]
+    parts: list[tuple[int, Constant]] = []
+    lines: list[str] = []
+    end = 0
+    for parameter in (*arrays, *moved):
+        assert isinstance(parameter.argument, Constant)
+        parts.append((end, parameter.argument))
+        place = f"&block[{end}]" if end else "block"
+        c_type = parameter.c_type
+        cast = "(const void *)" if c_type not in {"const int8_t *", "const uint8_t *"} else ""
+        lines.append(f"{c_type}const {parameter.name} = ({c_type}){cast}{place};")
+        end += -(-parameter.argument.space // BLOCK_ALIGNMENT) * BLOCK_ALIGNMENT
+    if not parts:
+        return call
+    block = Parameter("const uint8_t *", "block", ParameterBlock(tuple(parts), end))
+    return replace(call, parameters=(block, *kept), body=(*lines, *body))
+
+
+def _numbers(body: Sequence[str]) -> tuple[tuple[str, ...], tuple[Parameter, ...]]:
+    """Return ``body`` with elements of arrays for its marked numbers, and the parameters for the arrays."""
+    whole: list[int] = []
+    real: list[float] = []
+
+    def element(found: re.Match[str]) -> str:
+        text = found[1]
+        if _WHOLE.fullmatch(text):
+            whole.append(int(text))
+            return f"values[{len(whole) - 1}]"
+        real.append(float(text.removesuffix("f")))
+        return f"reals[{len(real) - 1}]"
+
+    lines = [_MARKED.sub(element, line) for line in _with_locals(body)]
+    arrays = []
+    if whole:
+        arrays.append(Constant.array("values", "int32_t", np.array(whole, np.int32)))
+    if real:
+        arrays.append(Constant.array("reals", "float", np.array(real, np.float32)))
+    return tuple(lines), tuple(Parameter(f"const {each.c_type} *", each.name, each) for each in arrays)
+
+
+def _with_locals(body: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of ``body``; a static struct with a marked number is not static."""
+    for at, line in enumerate(body):
+        if line.lstrip().startswith("static const struct "):
+            indent = line[: len(line) - len(line.lstrip())]
+            end = next(behind for behind in range(at, len(body)) if body[behind] == f"{indent}}};")
+            if any("@" in each for each in body[at:end]):
+                yield indent + line.lstrip().removeprefix("static ")
+                continue
+        yield line

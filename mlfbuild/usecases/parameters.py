@@ -1,0 +1,303 @@
+"""Make the blob with which firmware in the field gets the values of a network that was trained again.
+
+    new model file or archive, model of the project or archive of the firmware -> structures compared -> blob
+
+The code of the firmware and the new values must have one structure. Both are made the same way: a model file is
+compiled for the CPU and with the options of the firmware's model, and an archive has its structure as a text. The
+first line that differs names the operator.
+
+Both networks then run on this machine with the same inputs, which shows how far their outputs are apart. Whether the
+new network is better is for ``evaluate``.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.archive import open_archive, write_archive
+from mlfbuild.compilers import compiler_called
+from mlfbuild.core import CheckFailedError, UsageError, write_atomic
+from mlfbuild.jobs import check_replaced, is_model, target_jobs
+from mlfbuild.library import (
+    BLOB_MAGIC,
+    REPLACEABLE,
+    CompileRequest,
+    Library,
+    Module,
+    OptionValue,
+    ParameterBlob,
+    TensorInfo,
+    aligned_parts,
+    dtype_called,
+    read_blob,
+)
+from mlfbuild.project import Project
+from mlfbuild.targets import CPUS
+from mlfbuild.usecases.run import ArchiveRun, RunInputs, run_archive
+
+_FOLDER = "host/parameters"
+_FIRST_LINES = {
+    "blob": "is for another processor core or layout",
+    "kernels": "has kernels of another version of mlfbuild",
+    "input": "has another input",
+    "output": "has another output",
+    "size": "has another size",
+}
+"""First word of a line of a structure -> what is wrong if it differs."""
+
+
+@dataclass(frozen=True)
+class NewParameters:
+    """What to make a blob of."""
+
+    source: Path
+    """The new network: a model file or an archive."""
+    firmware: str
+    """The model of the project, or the archive, that the firmware was built with."""
+    output: Path
+    version: int = 0
+    vectors: Path | None = None
+    """Inputs with which both networks run; by default the vectors of the project's model, or random numbers."""
+    tests: int = 0
+    """The number of test vectors in the blob."""
+    target: str | None = None
+    options: Mapping[str, OptionValue] = field(default_factory=dict)
+    """With an archive as the firmware: the options with which its model was compiled."""
+
+
+@dataclass(frozen=True)
+class MadeParameters:
+    """A blob, and how its outputs differ from those of the firmware."""
+
+    path: Path
+    model: str
+    structure: str
+    version: int
+    size: int
+    values: int
+    """Bytes that differ from the blob in the firmware."""
+    cases: int
+    different: int
+    """Cases with another output."""
+    largest: float
+    """The largest difference of an output, in the numbers that it stands for."""
+    other_class: int
+    """Cases whose first output has its maximum at another place."""
+    tests: int
+
+
+def make_parameters(wanted: NewParameters, project: Project | None = None) -> MadeParameters:
+    """Write the blob, and compare both networks.
+
+    ``project`` is needed if the firmware is named by a model. Raises ``CheckFailedError`` if the structures differ,
+    ``UsageError`` for a model without ``parameters: replaceable``, and as the compiler and ``open_archive``.
+    """
+    check_replaced(wanted.output, (wanted.source,), "blob", "parameter blob", _is_blob)
+    old, request, vectors = _firmware(wanted, project)
+    new = _new_library(wanted, request)
+    structures = [_text(_module(each, where), "txt") for each, where in _named(wanted, old, new)]
+    _check_structures(structures[0], structures[1], wanted)
+    given = RunInputs(wanted.vectors or vectors, seed=0)
+    with tempfile.TemporaryDirectory(prefix="mlfbuild-") as folder:
+        runs = [_run(library, Path(folder) / f"{at}.tar", given) for at, library in enumerate((old, new))]
+    module = _module(new, str(wanted.source))
+    blob, before = (read_blob(_file(_module(each, ""), "bin"), str(wanted.source)) for each in (new, old))
+    blob = replace(blob, version=wanted.version, vectors=_tests(wanted, module, given, runs[1]))
+    data = blob.data()
+    write_atomic(wanted.output, data)
+    return _compared(wanted, blob, before, len(data), runs)
+
+
+def _is_blob(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(BLOB_MAGIC)) == BLOB_MAGIC
+
+
+def _named(wanted: NewParameters, old: Library, new: Library) -> tuple[tuple[Library, str], tuple[Library, str]]:
+    return (old, wanted.firmware), (new, str(wanted.source))
+
+
+def _firmware(wanted: NewParameters, project: Project | None) -> tuple[Library, CompileRequest, Path | None]:
+    """Return the library of the firmware, the request of its model, and the vectors of the project."""
+    archive = Path(wanted.firmware)
+    if archive.suffix == ".tar" or project is None:
+        library = open_archive(archive)
+        module = _module(library, wanted.firmware)
+        cpu = _text(module, "txt").splitlines()[0].rpartition(" ")[2]
+        if cpu not in CPUS:
+            raise _without_blob(wanted.firmware)
+        options = {**wanted.options, "parameters": REPLACEABLE}
+        return library, CompileRequest(module.name, archive, CPUS[cpu], options=options), None
+    if wanted.options:
+        raise UsageError(
+            "options-of-project-model",
+            place="-O",
+            reason="the project file has the options of its models",
+            hint="remove -O",
+        )
+    jobs = target_jobs(project, [] if wanted.target is None else [wanted.target], [wanted.firmware])
+    requests = [job.request for target in jobs for job in target.models]
+    if len({request.cpu.name for request in requests}) > 1:
+        raise UsageError(
+            "several-targets",
+            place="--target",
+            reason=f"{wanted.firmware} is built for several processor cores, and a blob is for one",
+            hint="choose a target with --target",
+        )
+    request = requests[0]
+    if request.options.get("parameters") != REPLACEABLE:
+        raise UsageError(
+            "parameters-linked",
+            place=f"{project.path}: models.{wanted.firmware}",
+            reason="has its values in the code",
+            hint="add parameters: replaceable, and build the firmware with it",
+        )
+    vectors = project.models[wanted.firmware].vectors.get("")
+    return compiler_called("native").compile(request), request, vectors
+
+
+def _new_library(wanted: NewParameters, request: CompileRequest) -> Library:
+    if not is_model(wanted.source):
+        return open_archive(wanted.source)
+    return compiler_called("native").compile(replace(request, source=wanted.source))
+
+
+def _module(library: Library, where: str) -> Module:
+    found = [module for module in library.modules if _content(module, "txt") is not None]
+    if len(found) != 1:
+        raise _without_blob(where)
+    return found[0]
+
+
+def _without_blob(where: str) -> UsageError:
+    return UsageError(
+        "archive-without-blob",
+        place=where,
+        reason="has no blob of parameters, or more than one",
+        hint="use an archive of one model that was compiled with parameters: replaceable",
+    )
+
+
+def _content(module: Module, suffix: str) -> bytes | None:
+    path = f"{_FOLDER}/{module.name}.{suffix}"
+    return next((file.data for file in module.codegen if str(file.path) == path), None)
+
+
+def _file(module: Module, suffix: str) -> bytes:
+    data = _content(module, suffix)
+    if data is None:
+        raise _without_blob(module.name)
+    return data
+
+
+def _text(module: Module, suffix: str) -> str:
+    return _file(module, suffix).decode("utf-8", "replace")
+
+
+def _check_structures(old: str, new: str, wanted: NewParameters) -> None:
+    if old == new:
+        return
+    # Kernels and sizes follow from operators: the first one that differs says more.
+    pairs = list(_operators(old, new)) or [("", "")]
+    pairs += [pair for pair in zip(old.splitlines(), new.splitlines(), strict=False) if not pair[0][:1].isdigit()]
+    was, now = next(pair for pair in pairs if pair[0] != pair[1])
+    word = (was or now).partition(" ")[0]
+    place = f"{wanted.source}: operator {word}" if word.isdigit() else str(wanted.source)
+    if not was or not now:
+        reason = f"is missing in {wanted.firmware if now else wanted.source}"
+    else:
+        about, other = _part_that_differs(now, was)
+        reason = f"is {about}, and {other} in {wanted.firmware}"
+        if not word.isdigit():
+            reason = f"{_FIRST_LINES.get(word, 'has another structure')}: {about} instead of {other}"
+    hint = "train the same architecture, or build new firmware"
+    if word == "kernels":
+        hint = "use the version of mlfbuild that built the firmware"
+    raise CheckFailedError("other-structure", place=place, reason=reason, hint=hint)
+
+
+def _operators(*structures: str) -> Iterator[tuple[str, str]]:
+    """Yield the lines of both structures about each operator; empty if one has fewer."""
+    both = ([line for line in text.splitlines() if line[:1].isdigit()] for text in structures)
+    yield from zip_longest(*both, fillvalue="")
+
+
+def _part_that_differs(line: str, other: str) -> tuple[str, str]:
+    """Return the first parts of two lines that differ: shapes, kernel and code, or values."""
+    parts = (each.partition(" ")[2].split("; ") for each in (line, other))
+    return next(((a, b) for a, b in zip(*parts, strict=False) if a != b), (line, other))
+
+
+def _run(library: Library, path: Path, inputs: RunInputs) -> ArchiveRun:
+    write_archive(library, path)
+    return run_archive(path, None, inputs, None, 60.0)
+
+
+def _tests(wanted: NewParameters, module: Module, given: RunInputs, run: ArchiveRun) -> tuple[bytes, ...]:
+    """Return the first cases as test vectors: their inputs, and the outputs of the new network."""
+    if not wanted.tests:
+        return ()
+    if any(tensor.dtype.startswith("float") for tensor in module.outputs):
+        raise UsageError(
+            "tests-of-floats",
+            place="--self-test",
+            reason="the outputs are float32, which may differ by rounding on the device",
+            hint="remove it",
+        )
+    cases, inputs = given.load(module)
+    if cases < wanted.tests:
+        raise UsageError(
+            "too-few-cases", place="--self-test", reason=f"there are only {cases} cases", hint="use fewer, or --vectors"
+        )
+    outputs = [run.values[tensor.name] for tensor in module.outputs]
+    return tuple(
+        aligned_parts(
+            [
+                *(_bytes(array[case], tensor) for array, tensor in zip(inputs, module.inputs, strict=True)),
+                *(_bytes(array[case], tensor) for array, tensor in zip(outputs, module.outputs, strict=True)),
+            ]
+        )
+        for case in range(wanted.tests)
+    )
+
+
+def _bytes(values: Any, tensor: TensorInfo) -> bytes:
+    return np.asarray(values, dtype_called(tensor.dtype)).tobytes()
+
+
+def _compared(
+    wanted: NewParameters, blob: ParameterBlob, before: ParameterBlob, size: int, runs: Sequence[ArchiveRun]
+) -> MadeParameters:
+    old, new = runs
+    flat = [
+        (_real(a, old).reshape(old.cases, -1), _real(b, new).reshape(new.cases, -1))
+        for a, b in zip(old.outputs, new.outputs, strict=True)
+    ]
+    different = np.any([(a != b).any(axis=1) for a, b in flat], axis=0)
+    first = flat[0]
+    differing = sum(a != b for a, b in zip(blob.content, before.content, strict=True))
+    return MadeParameters(
+        wanted.output,
+        new.model,
+        blob.structure,
+        blob.version,
+        size,
+        differing,
+        new.cases,
+        int(different.sum()),
+        max(float(np.abs(a - b).max()) for a, b in flat),
+        int((first[0].argmax(axis=1) != first[1].argmax(axis=1)).sum()),
+        len(blob.vectors),
+    )
+
+
+def _real(tensor: TensorInfo, run: ArchiveRun) -> npt.NDArray[np.float64]:
+    return np.asarray(tensor.dequantized(run.values[tensor.name]), np.float64)

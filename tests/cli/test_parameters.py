@@ -1,0 +1,74 @@
+"""``mlfbuild parameters``, and the key ``parameters`` of a model."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from mlfbuild.library import read_blob
+from support.command import Folder
+from support.firmware_repo import tiny_network, two_layers
+
+
+@pytest.fixture
+def desk(folder: Folder, tool: Callable[..., str]) -> Folder:
+    """A project whose model alpha has replaceable parameters, and new.tflite with other weights."""
+    tool("gcc")
+    project = folder.root / "mlfbuild.yml"
+    text = project.read_text()
+    assert "alpha: {" in text
+    project.write_text(text.replace("alpha: {", "alpha: {parameters: replaceable, ", 1))
+    (folder.root / "new.tflite").write_bytes(tiny_network(3))
+    return folder
+
+
+def test_a_blob_for_a_model_and_for_its_archive(desk: Folder) -> None:
+    words = ("parameters", "new.tflite", "-o", "new.bin", "--number", "7")
+    ended = desk.run(*words, "--for", "alpha", "--self-test", "2", "--format", "json", status=0)
+    data = (desk.root / "new.bin").read_bytes()
+    blob = read_blob(data, "new.bin", vector=2 * 16)
+    assert (blob.version, len(blob.vectors), ended.json["size"]) == (7, 2, len(data))
+    assert (ended.json["structure"], ended.json["different"] > 0) == (blob.structure, True)
+    with np.load(desk.root / "alpha.npz") as arrays:
+        assert blob.vectors[0][:8] == arrays["in0"][0].astype(np.int8).tobytes()
+    options = ("-O", "parameters=replaceable", "-q")
+    for name, source in (("old", "models/alpha.tflite"), ("other", "new.tflite")):
+        desk.run("compile", source, "--cpu", "host", "-o", f"{name}.tar", "--name", "alpha", *options)
+    for source in ("new.tflite", "other.tar"):
+        desk.run("parameters", source, "--for", "old.tar", "-o", f"{source}.bin", "--number", "7", status=0)
+        assert read_blob((desk.root / f"{source}.bin").read_bytes(), "x").content == blob.content
+
+
+def test_another_structure_is_refused(desk: Folder) -> None:
+    (desk.root / "new.tflite").write_bytes(two_layers(4))
+    words = ("parameters", "new.tflite", "--for", "alpha", "-o", "new.bin")
+    assert desk.refused(*words) == (1, "other-structure", "new.tflite: operator 1")
+    assert not (desk.root / "new.bin").exists()
+
+
+def test_bad_requests(desk: Folder) -> None:
+    (desk.root / "mine.txt").write_text("mine")
+    alpha = ("parameters", "new.tflite", "--for", "alpha")
+    assert desk.run(*alpha, "-o", "mine.txt").status == 6
+    assert desk.refused(*alpha, "-o", "b", "-O", "memory=fastest") == (2, "options-of-project-model", "-O")
+    assert desk.refused(*alpha, "-o", "b", "--self-test", "1000") == (2, "too-few-cases", "--self-test")
+    status, code, place = desk.refused("parameters", "new.tflite", "--for", "beta", "-o", "b")
+    assert (status, code, place.endswith("mlfbuild.yml: models.beta")) == (2, "parameters-linked", True)
+    desk.run("compile", "models/alpha.tflite", "--cpu", "host", "-o", "plain.tar", "-q", status=0)
+    words = ("parameters", "new.tflite", "--for", "plain.tar", "-o", "b")
+    assert desk.refused(*words) == (2, "archive-without-blob", "plain.tar")
+
+
+@pytest.mark.parametrize(
+    ("keys", "reason"),
+    [
+        ("compiler: command, command: [a]", "determines where constants are"),
+        ("executor: graph", "in a file of its own"),
+        ("options: {parameters: linked}", "is also in options"),
+    ],
+)
+def test_keys_that_exclude_it(desk: Folder, keys: str, reason: str) -> None:
+    project = desk.root / "mlfbuild.yml"
+    project.write_text(project.read_text().replace("parameters: replaceable, ", f"parameters: replaceable, {keys}, "))
+    ended = desk.run("check", status=2)
+    assert "models.alpha.parameters" in ended.err and reason in ended.err
