@@ -72,8 +72,12 @@ def print_blob_state(program: LinkedModel) -> str:
 
 def print_run(program: LinkedModel, signature: str, variant: Variant) -> str:
     """Return the run function ``signature``, which runs the model with the blob that is used."""
-    arguments = [used(program), *program.tensor_structs, "workspace", *variant.parameters]
+    arguments = [used(program), *program.tensor_structs, *_arenas(program), *variant.parameters]
     return print_definition(signature, [f"    return {wrapped(f'{run_with(program)}(', arguments, ')', 11)};"])
+
+
+def _arenas(program: LinkedModel) -> list[str]:
+    return [each.parameter for each in program.workspaces]
 
 
 def print_blob_functions(program: LinkedModel) -> Iterator[str]:
@@ -112,9 +116,8 @@ def _test(program: LinkedModel, check: str) -> str:
     inputs = zip(ports.inputs, starts, strict=False)
     outputs = list(zip(ports.outputs, starts[len(ports.inputs) :], strict=True))
     nulls = ["NULL" for _ in whole(program).parameters]
-    call = wrapped(
-        f"{run_with(program)}(", ["(const uint8_t *)blob", "&inputs", "&outputs", "workspace", *nulls], ")", 8
-    )
+    arguments = ["(const uint8_t *)blob", "&inputs", "&outputs", *_arenas(program), *nulls]
+    call = wrapped(f"{run_with(program)}(", arguments, ")", 8)
     body = [
         f"    struct {prefix}_inputs inputs;",
         f"    struct {prefix}_outputs outputs;",
@@ -147,7 +150,8 @@ def _test(program: LinkedModel, check: str) -> str:
         "    }",
         "    return result;",
     ]
-    parameters = ["const void *blob", "size_t size", "void *workspace", "void *results"]
+    arenas = (f"void *{arena}" for arena in _arenas(program))
+    parameters = ["const void *blob", "size_t size", *arenas, "void *results"]
     return print_definition(wrapped(f"int32_t mlf_{name}_test_parameters(", parameters, ")", 0), body)
 
 
@@ -164,6 +168,7 @@ def print_blob_declarations(program: LinkedModel) -> Iterator[str]:
         f"\n#define {upper}_PARAMETERS_SIZE {program.blob.size}"
     )
     results = sum(aligned(port.tensor.size) for port in program.interface.outputs)
+    arenas = _arenas(program)
     yield brief("Size in bytes of the memory that a test of parameters needs for outputs") + (
         f"\n#define {upper}_PARAMETERS_RESULTS_SIZE {results}"
     )
@@ -195,12 +200,13 @@ def print_blob_declarations(program: LinkedModel) -> Iterator[str]:
     )
     yield brief(
         "runs a blob that is not used yet with the test vectors in it, and compares all outputs",
-        rf"\param workspace as for mlf_{name}_run",
+        *(rf"\param {arena} as for mlf_{name}_run" for arena in arenas),
         rf"\param results {upper}_PARAMETERS_RESULTS_SIZE bytes, aligned to 16, for outputs",
         rf"\return 0 (also without vectors), or one of {upper}_BLOB_*, or the result of the run",
     ) + (
-        f"\nint32_t mlf_{name}_test_parameters(\n  const void* blob,\n  size_t size,\n  void* workspace,\n"
-        "  void* results\n);"
+        f"\nint32_t mlf_{name}_test_parameters(\n  const void* blob,\n  size_t size,\n"
+        + "".join(f"  void* {arena},\n" for arena in arenas)
+        + "  void* results\n);"
     )
     yield brief("returns the version of the parameters in use, a number of the user's") + (
         f"\nuint32_t mlf_{name}_parameters_version(void);"
