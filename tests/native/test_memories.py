@@ -20,7 +20,7 @@ from mlfbuild.native.build import compile_graph
 from mlfbuild.native.graph import Graph, ops
 from mlfbuild.native.graph.nodes import evaluate, evaluate_in_turn
 from mlfbuild.native.lowering import lower_all
-from mlfbuild.native.memory import plan_memory
+from mlfbuild.native.memory import plan_memory, use_free_memory
 from mlfbuild.native.settings import CodegenSettings
 from mlfbuild.targets import CPUS
 from mlfbuild.usecases.validate import validate_archive
@@ -162,6 +162,16 @@ def test_less_fast_memory_never_waits_less() -> None:
     assert waits == sorted(waits, reverse=True)
     assert waits[0] > 0 == waits[-1]
     assert planned(FACES, dtcm=4 << 10, ddr=1 << 20) == planned(FACES, dtcm=4 << 10, ddr=1 << 20)
+
+
+def test_free_memory_is_taken_only_of_the_fastest_memory() -> None:
+    calls = lower_all(FACES, CodegenSettings(CPUS["cortex-m4"]))
+    plan = plan_memory(FACES, calls, memories=memories(ddr=1 << 20, dtcm=3 << 10))
+    faster, after = use_free_memory(calls, plan)
+    grown = [at for at, call in enumerate(faster) if call.scratch > calls[at].scratch]
+    fast = plan.memories[1]
+    ends = [(after.scratch[at], after.scratch[at] + faster[at].scratch) for at in grown]
+    assert ends and all(fast.base <= start and end <= fast.base + fast.size for start, end in ends)
 
 
 def test_what_is_accessed_most_is_in_the_fastest_memory() -> None:
