@@ -112,13 +112,14 @@ class _Choosing:
         """Return the best alternative for several memories."""
         if self.settings.memory == MEMORY[0]:
             found = [self.plain, *self._alternatives(MEMORY[0])]
-            return min(found, key=lambda each: (not each.plan.fits, each.plan.arena_size))
+            return min(found, key=lambda each: (not each.plan.fits, each.plan.rank[-1]))
         if self.plain.plan.is_best:
             # As with this memory alone, whose chains make the arena smaller at hardly any cost.
             fused = self._fused(self.settings.memory)
             return fused if fused and fused.plan.is_best and fused.plan.rank < self.plain.plan.rank else self.plain
         found = [self.plain, *self._alternatives(*MEMORY[1::-1])]
-        return min(found, key=lambda each: (not each.plan.fits, each.cycles, each.plan.arena_size))
+        # If none fits, the error is about the one that needs least.
+        return min(found, key=lambda each: (not each.plan.fits, each.cycles * each.plan.fits, each.plan.rank[-1]))
 
     def _alternatives(self, *options: str) -> Iterator[PlannedNetwork]:
         yield from (fused for option in options if (fused := self._fused(option)) is not None)

@@ -204,7 +204,9 @@ def test_too_small_memories_are_refused_with_operator_and_bytes() -> None:
         compiled(FACES, memories(dtcm=1 << 10, sram=1 << 10))
     assert "1024 bytes" in caught.value.reason and "operator " in caught.value.reason
     missing = int(caught.value.reason.split()[0])
-    assert sizes_of(compiled(FACES, memories(dtcm=(1 << 10) + missing, sram=1 << 10), {"memory": "smallest"}))
+    assert sizes_of(compiled(FACES, memories(dtcm=(1 << 10) + missing, sram=1 << 10)))
+    with raises(UnsupportedModelError, "memories-too-small"):
+        compiled(FACES, memories(dtcm=(1 << 10) + missing - 16, sram=1 << 10))
     with raises(UnsupportedModelError, "memories-too-small", at="net: memory 'dtcm'"):
         compiled(FACES, memories(dtcm=512))
 

@@ -221,7 +221,8 @@ class Arenas:
         missing += max(0, self._state - memory.size)
         state = f"; {self._state} bytes are its state" if self._state else ""
         time = min(time, len(nodes) - 1)
-        where = f"operator {time} ({nodes[time].operator.name} {nodes[time].name!r})" if nodes else "the caller"
+        # By its number, which reports list: names in TensorFlow Lite files are often longer than a line.
+        where = f"operator {time} ({nodes[time].operator.name})" if nodes else "the caller"
         others = "".join(f", {each.size} of {each.name}" for each in self.memories if each is not memory)
         return UnsupportedModelError(
             "memories-too-small",
