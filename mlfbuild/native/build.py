@@ -20,7 +20,7 @@ This module checks no options (``compiler.py`` does) and writes no archive.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from mlfbuild.core import InputFileError, ToolNotFoundError, UnsupportedModelError, UsageError, better_error
@@ -33,6 +33,7 @@ from mlfbuild.library import (
     MainMemory,
     Module,
     ModuleTarget,
+    Network,
     OperatorFunction,
     Pool,
     refused,
@@ -186,14 +187,16 @@ def compile_graph(
         network=network,
         hook=hook,
         tflm=tflm_of(request, graph),
-        notes=(
-            *optimised.notes,
-            *memory_notes(program.plan.arena_size, usual, network),
-            *notes_of_memories(program.plan),
-        ),
+        notes=(*optimised.notes, *_notes(program, usual, network)),
         external_dependencies=(TVM_RUNTIME,) if form.packed else (),
     )
     return Library((module,))
+
+
+def _notes(program: LinkedModel, usual: int | None, network: Network) -> Iterator[str]:
+    """Yield notes about the memory plan; parameters are as for ``memory_notes``."""
+    yield from memory_notes(program.plan.arena_size, usual, network)
+    yield from notes_of_memories(program.plan)
 
 
 def _pools(program: LinkedModel) -> tuple[Pool, ...]:

@@ -112,8 +112,9 @@ class _Choosing:
         """Return what the best alternative has the least of."""
         if len(self.memories) < 2:
             return network.plan.rank
-        cycles = 0 if self.settings.memory == MEMORY[0] else network.cycles
-        return not network.plan.fits, cycles, network.plan.arena_size
+        # If none fits, the error is about the one that needs least.
+        counted = network.plan.fits and self.settings.memory != MEMORY[0]
+        return not network.plan.fits, network.cycles if counted else 0, network.plan.rank[-1]
 
     def reordered(self, network: PlannedNetwork) -> PlannedNetwork:
         """Return ``network`` in an order of its nodes with a better plan if one is found, otherwise this object."""

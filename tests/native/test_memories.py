@@ -20,7 +20,7 @@ from mlfbuild.native.build import compile_graph
 from mlfbuild.native.graph import Graph, ops
 from mlfbuild.native.graph.nodes import evaluate, evaluate_in_turn
 from mlfbuild.native.lowering import lower_all
-from mlfbuild.native.memory import plan_memory
+from mlfbuild.native.memory import plan_memory, use_free_memory
 from mlfbuild.native.settings import CodegenSettings
 from mlfbuild.targets import CPUS
 from mlfbuild.usecases.validate import validate_archive
@@ -164,6 +164,16 @@ def test_less_fast_memory_never_waits_less() -> None:
     assert planned(FACES, dtcm=4 << 10, ddr=1 << 20) == planned(FACES, dtcm=4 << 10, ddr=1 << 20)
 
 
+def test_free_memory_is_taken_only_of_the_fastest_memory() -> None:
+    calls = lower_all(FACES, CodegenSettings(CPUS["cortex-m4"]))
+    plan = plan_memory(FACES, calls, memories=memories(ddr=1 << 20, dtcm=3 << 10))
+    faster, after = use_free_memory(calls, plan)
+    grown = [at for at, call in enumerate(faster) if call.scratch > calls[at].scratch]
+    fast = plan.memories[1]
+    ends = [(after.scratch[at], after.scratch[at] + faster[at].scratch) for at in grown]
+    assert ends and all(fast.base <= start and end <= fast.base + fast.size for start, end in ends)
+
+
 def test_what_is_accessed_most_is_in_the_fastest_memory() -> None:
     """Scratch memory of a convolution with the DSP extension has more accesses than the images beside it."""
     plan = planned(FACES, dtcm=1 << 10, ddr=1 << 20)
@@ -194,7 +204,9 @@ def test_too_small_memories_are_refused_with_operator_and_bytes() -> None:
         compiled(FACES, memories(dtcm=1 << 10, sram=1 << 10))
     assert "1024 bytes" in caught.value.reason and "operator " in caught.value.reason
     missing = int(caught.value.reason.split()[0])
-    assert sizes_of(compiled(FACES, memories(dtcm=(1 << 10) + missing, sram=1 << 10), {"memory": "smallest"}))
+    assert sizes_of(compiled(FACES, memories(dtcm=(1 << 10) + missing, sram=1 << 10)))
+    with raises(UnsupportedModelError, "memories-too-small"):
+        compiled(FACES, memories(dtcm=(1 << 10) + missing - 16, sram=1 << 10))
     with raises(UnsupportedModelError, "memories-too-small", at="net: memory 'dtcm'"):
         compiled(FACES, memories(dtcm=512))
 

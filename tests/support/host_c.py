@@ -267,9 +267,7 @@ def _function(module: Module) -> str:
         "read": [f"  memcpy(content(out{at}), ((void **)&results)[{at}], {info.size});"
                  for at, info in enumerate(module.outputs)],
     }  # fmt: skip
-    arenas = [each.name for each in module.network.arenas] if module.network else []
-    sizes = {f"{name}_workspace": f"{name.upper()}_WORKSPACE_POOL_SIZE" for name in arenas}
-    sizes = sizes or {"workspace": "WORKSPACE_SIZE"}
+    sizes = _workspaces(module)
     checks += [f'  check({name}, "{name}");\n  release({name});' for name in sizes]
     passed = ", ".join(f"content({name})" for name in sizes)
     words = {
@@ -296,6 +294,13 @@ def _function(module: Module) -> str:
         "inputs": ", ".join(f"content(in{index})" for index in range(len(module.inputs))),
         "outputs": ", ".join(f"content(out{index})" for index in range(len(module.outputs))),
     }
+
+
+def _workspaces(module: Module) -> dict[str, str]:
+    """Return the workspaces of a reentrant run, and the ends of the macros with their sizes."""
+    arenas = [each.name for each in module.network.arenas] if module.network else []
+    sizes = {f"{name}_workspace": f"{name.upper()}_WORKSPACE_POOL_SIZE" for name in arenas}
+    return sizes or {"workspace": "WORKSPACE_SIZE"}
 
 
 def _split(data: bytes, order: Sequence[Module]) -> list[list[Array]]:

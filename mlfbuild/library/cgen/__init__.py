@@ -12,6 +12,7 @@ The native compiler and the generated executors use it. It knows no tensors, ope
     registry    functions -> TVM's table of functions by name
     sharing     the workspace of models that never run at the same time
     arena       buffers with lifetimes -> offsets in little memory; ``skyline`` is its branch and bound
+    spreading   buffers and their costs in several memories -> a memory and an offset for each
 
 Rules of the text, which hold for all C that mlfbuild generates:
 
@@ -37,7 +38,7 @@ The alignment is 16 bytes for every tensor in an arena, the size of a vector of 
 needs.
 
 ``arena`` is here, and not in the native compiler, because the executors for archives of other compilers also pack
-tensors with it. It gets sizes and times only.
+tensors with it, and ``spreading`` with it. Both get sizes, times and costs only.
 
 This package decides nothing about a model, and writes no files.
 """

@@ -44,7 +44,7 @@ from mlfbuild.library.cgen import (
 )
 from mlfbuild.library.keys import ArenaMemory
 from mlfbuild.native.graph import Graph, Node
-from mlfbuild.native.graph.ops import Reshape
+from mlfbuild.native.graph.ops import Fused, Reshape
 from mlfbuild.native.lowering import KernelCall
 from mlfbuild.native.memory.accesses import Accesses, Traffic, accesses_of
 from mlfbuild.native.memory.storages import Storage, StorageKind, state_size
@@ -221,7 +221,8 @@ class Arenas:
         missing += max(0, self._state - memory.size)
         state = f"; {self._state} bytes are its state" if self._state else ""
         time = min(time, len(nodes) - 1)
-        where = f"operator {time} ({nodes[time].operator.name} {nodes[time].name!r})" if nodes else "the caller"
+        # By its number, which reports list: names in TensorFlow Lite files are often longer than a line.
+        where = f"operator {time} ({_label(nodes[time])})" if nodes else "the caller"
         others = "".join(f", {each.size} of {each.name}" for each in self.memories if each is not memory)
         return UnsupportedModelError(
             "memories-too-small",
@@ -230,6 +231,10 @@ class Arenas:
             f"the model may take {memory.size} bytes of it{others}{state}",
             hint="let the model take more of it, add a memory, or use a smaller model",
         )
+
+
+def _label(node: Node) -> str:
+    return node.operator.label if isinstance(node.operator, Fused) else node.operator.name
 
 
 def _is_same_place(node: Node, storages: Mapping[str, Storage]) -> bool:

@@ -145,7 +145,7 @@ class Plan:
     @property
     def rank(self) -> tuple[bool, int, int]:
         """A better plan has a lower one."""
-        return not self.fits, self.waits, self.arena_size
+        return not self.fits, self.waits, self.arena_size if self.fits else self.lower_bound
 
 
 def plan_memory(
