@@ -119,6 +119,13 @@ def test_other_build_systems_watch_signature_and_signers(project: Folder) -> Non
     assert {*(project.root / "stamp.d").read_text().split()[1:]} == files
 
 
+def test_a_commit_that_requires_signatures_affects_the_models(project: Folder) -> None:
+    (entry,) = project.run("plan", "--format", "json", status=0).json["models"]
+    project.write("mlfbuild.yml", (project.root / "mlfbuild.yml").read_text().partition("trust:")[0])
+    (before,) = project.run("plan", "--format", "json", status=0).json["models"]
+    assert entry["settings"] != before["settings"]
+
+
 def test_archives_of_the_build_need_no_signature(project: Folder) -> None:
     project.write("made.tar", (project.root / "tiny.tar").read_bytes())
     models = "models:\n  alpha: {source: models/alpha.tflite}\n"
