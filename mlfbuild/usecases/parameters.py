@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from mlfbuild.archive import open_archive, write_archive
 from mlfbuild.compilers import compiler_called
-from mlfbuild.core import CheckFailedError, UsageError, write_atomic
+from mlfbuild.core import CheckFailedError, UsageError, counted, write_atomic
 from mlfbuild.jobs import check_replaced, is_model, target_jobs
 from mlfbuild.library import (
     BLOB_MAGIC,
@@ -92,6 +92,18 @@ class MadeParameters:
     other_class: int
     """Cases whose first output has its maximum at another place."""
     tests: int
+
+    def text(self) -> str:
+        """Return the result in four lines."""
+        cases, structure = counted(self.cases, "case"), self.structure[:16]
+        return "\n".join(
+            [
+                f"{self.path}: {self.size:,} bytes for {self.model}, version {self.version}, structure {structure}",
+                f"  {self.values:,} bytes of values differ; {counted(self.tests, 'test vector')}",
+                f"  outputs differ in {self.different} of {cases}, at most by {self.largest:g}",
+                f"  the maximum of the first output is elsewhere in {self.other_class} of {cases}",
+            ]
+        )
 
 
 def make_parameters(wanted: NewParameters, project: Project | None = None) -> MadeParameters:
