@@ -4,7 +4,7 @@
 
 Builds kws of ../shared beside the repository, as TVM exported it for its graph executor and for AOT and as our compiler
 does, with arm-none-eabi-gcc -O2, runs it on QEMU, compares outputs with the vectors, and prints one table; --update
-puts it into docs/performance.md. TVM's own figures are those of ../shared/reference/performance.md. Counts repeat
+puts it into benchmarks/evidence.md. TVM's own figures are those of ../shared/reference/performance.md. Counts repeat
 exactly. Exit status 2 where something cannot be measured.
 """
 

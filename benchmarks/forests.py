@@ -4,7 +4,7 @@
     python benchmarks/forests.py [--onnx2c PROGRAM] [--update]
 
 Trains 10 trees of depth 8 per data set, and 30 for the digits, generates C in every way, builds it with GCC at -O2, and
-counts the mean instructions of a row of features. ``--update`` writes the table of docs/performance.md. Without
+counts the mean instructions of a row of features. ``--update`` writes the table of benchmarks/evidence.md. Without
 ``--onnx2c``, the figures of onnx2c are those in benchmarks/results/forests.json.
 """
 
@@ -282,7 +282,9 @@ def main() -> None:
     """Measure, and print or write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--onnx2c", type=Path, help="program, built from its sources")
-    parser.add_argument("--update", action="store_true", help="write the results and the table of docs/performance.md")
+    parser.add_argument(
+        "--update", action="store_true", help="write the results and the table of benchmarks/evidence.md"
+    )
     options = parser.parse_args()
     found = results(options.onnx2c)
     print(block(found))

@@ -1,10 +1,10 @@
 """Compare modelled cycles with latencies that others measured on silicon, for the same code.
 
     python benchmarks/silicon.py --images DIR [--points TEXT ...]     model the images, print a table
-    python benchmarks/silicon.py --images DIR --update                and write it to benchmarks/results/ and docs/
+    python benchmarks/silicon.py --images DIR --update                and write it to benchmarks/ and docs/
 
 DIR contains one image for each point, `<point>.elf`, linked for the board of its core: public code, built outside of
-this repository (docs/performance.md names its sources and options). A function `infer` runs the code once; `main`
+this repository (benchmarks/evidence.md names its sources and options). A function `infer` runs the code once; `main`
 calls it. For images that vendors flashed, DIR contains clones of their results, and unicorn runs them:
 
     pip install unicorn

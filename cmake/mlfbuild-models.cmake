@@ -78,9 +78,9 @@ function(mlfbuild_models PROJECT_FILE)
   _mlfbuild_placement("${target}")
 endfunction()
 
-# Define the targets `flash` and `run`, or flash-<image> and run-<image> for every further executable: the first one writes
-# the image to the device of the target that mlfbuild_models names, the second one runs it there, or on the target's board
-# in QEMU, and prints its output. MLFBUILD_RUN_OPTIONS are options of `mlfbuild run-firmware`, such as --timeout;10.
+# Define the targets `flash` and `run`, or flash-<image> and run-<image> for every further executable. `flash` writes the
+# image to the device of the target that mlfbuild_models names. `run` runs it there, or on the target's board in QEMU, and
+# prints its output. MLFBUILD_RUN_OPTIONS are options of `mlfbuild run-firmware`, such as --timeout;10.
 function(mlfbuild_device IMAGE)
   get_property(device GLOBAL PROPERTY MLFBUILD_DEVICE)
   if(ARGN OR NOT device)

@@ -65,7 +65,9 @@ _BLOCKS: dict[str, Callable[[Results], str]] = {
     "sizes": sizes,
     "memory": memory,
 }
-PAGES = tuple(REPOSITORY / "docs" / name for name in ("performance.md", "memory.md", "latency.md"))
+PAGES = tuple(
+    REPOSITORY / name for name in ("docs/performance.md", "docs/memory.md", "docs/latency.md", "benchmarks/evidence.md")
+)
 _MARKED = re.compile(r"(<!-- counts: (\w+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 

@@ -83,7 +83,7 @@ class Serial:
                 "image-without-serial",
                 place=image,
                 reason=f"the image does not contain mlf_serial.c, or is stripped (it has no symbol {_ANCHOR})",
-                hint="add mlf_serial.c to the firmware, as in docs/serial.md",
+                hint="add mlf_serial.c to the firmware, as in docs/runners.md",
             )
         self._entry = firmware.entry
         flashes = bool(self._keys.flash)

@@ -1,8 +1,9 @@
-"""The tables of docs/performance.md are of one compiler: a figure that two tables have is the same in both."""
+"""The tables of docs/performance.md and benchmarks/evidence.md are of one compiler: equal figures in two tables."""
 
 import re
 from collections.abc import Mapping
 from itertools import product
+from pathlib import Path
 
 import pytest
 from counting.measure import Case
@@ -19,8 +20,8 @@ LONG = 12
 
 def rows(name: str, *key: str) -> Table:
     """Return the rows of the table between the marks ``name``, by the cells of the columns ``key``."""
-    (page,) = (page for page in PAGES if page.name == "performance.md")
-    text = page.read_text().partition(f"<!-- counts: {name} -->\n")[2].partition("<!-- end -->")[0]
+    (page,) = (text for text in map(Path.read_text, PAGES) if f"<!-- counts: {name} -->\n" in text)
+    text = page.partition(f"<!-- counts: {name} -->\n")[2].partition("<!-- end -->")[0]
     head, _, *lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
     found = [dict(zip(head, line, strict=True)) for line in lines]
     return {tuple(row[column] for column in key): row for row in found}
@@ -51,4 +52,4 @@ def test_a_long_table_has_a_plot_above_it() -> None:
         for section in re.split(r"^#+ ", page.read_text(), flags=re.MULTILINE):
             for table in re.finditer(r"(?:^\|.*\n)+", section, re.MULTILINE):
                 if table[0].count("\n") - 2 > LONG:
-                    assert "](images/" in section[: table.start()], f"{page.name}: {section.splitlines()[0]}"
+                    assert "images/" in section[: table.start()], f"{page.name}: {section.splitlines()[0]}"

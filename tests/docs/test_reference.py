@@ -14,7 +14,7 @@ from mlfbuild_reference import PAGES  # noqa: E402
 from mlfbuild_reference.lists import LISTS  # noqa: E402
 
 from mlfbuild.cli.app import VERBS, verb_called  # noqa: E402
-from mlfbuild.core.errors import MlfError  # noqa: E402
+from mlfbuild.core.errors import INTERRUPTED_EXIT_CODE, MlfError  # noqa: E402
 from mlfbuild.native.graph.ops import OPERATORS, operator_class  # noqa: E402 - after the path of the first
 from mlfbuild.native.lowering.dispatch import lowering_module  # noqa: E402 - after the path of the first
 from mlfbuild.project import json_schema  # noqa: E402
@@ -95,13 +95,16 @@ def test_every_option_has_a_help_text() -> None:
 
 
 def test_every_exit_code_is_listed(pages: dict[str, str]) -> None:
-    codes = re.findall(r"^\| (\d+) \| `?(\w*)`? \| (.+) \|$", pages["command-line.md"], re.MULTILINE)
-    assert {(int(code), name) for code, name, _ in codes if name} == {
-        (error.exit_code, error.__name__) for error in MlfError.__subclasses__()
-    }
+    errors = {(error.exit_code, error.__name__) for error in MlfError.__subclasses__()}
+    codes = re.findall(r"^\| (\d+) \| `(\w*)` \|$", pages["command-line.md"], re.MULTILINE)
+    assert {(int(code), name) for code, name in codes} == errors
+    explained = (REPOSITORY / "docs/troubleshooting.md").read_text(encoding="utf-8").partition("## Exit codes\n")[2]
+    listed = re.findall(r"^\| (\d+) \| .", explained.partition("\n## ")[0], re.MULTILINE)
+    assert {int(code) for code in listed} == {code for code, _ in errors} | {0, INTERRUPTED_EXIT_CODE}
 
 
-def test_every_public_cmake_function_is_listed(pages: dict[str, str]) -> None:
+def test_every_public_cmake_function_is_listed() -> None:
+    page = (REPOSITORY / "docs/cmake.md").read_text(encoding="utf-8")
     defined = {
         name
         for folder in ("cmake", "mlfbuild/runtime")
@@ -110,7 +113,7 @@ def test_every_public_cmake_function_is_listed(pages: dict[str, str]) -> None:
         for name in re.findall(r"^(?:function|macro)\((mlf\w+)", path.read_text(), re.MULTILINE)
     }
     assert defined >= {"mlfbuild_models", "mlfbuild_tree", "mlf_params_binary"}
-    assert {name for name in defined if f"{name}(" not in pages["cmake.md"]} == set()
+    assert {name for name in defined if f"{name}(" not in page} == set()
 
 
 def test_files_that_the_page_on_architecture_names_exist() -> None:

@@ -26,7 +26,7 @@ SEARCHES = {
     "smaller": "memory.html", "external flash": "memory.html", "faster": "latency.html", "latency": "latency.html",
     "stack": "report.html", "budgets": "report.html", "lock file": "supply-chain.html", "spdx": "supply-chain.html",
     "licence": "supply-chain.html", "offline": "supply-chain.html", "tvm archive": "archive.html",
-    "serial port": "serial.html", "gdb": "runners.html", "install": "tutorial.html", "new weights": "init.html",
+    "serial port": "runners.html", "gdb": "runners.html", "install": "tutorial.html", "new weights": "init.html",
     "arduino": "packages.html", "keil": "packages.html", "armclang": "packages.html", "rust": "packages.html",
     "zephyr": "packages.html", "misra": "c-interface.html", "two models": "c-interface.html",
     "wait states": "latency.html", "accuracy": "numbers.html", "python api": "running.html",

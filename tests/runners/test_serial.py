@@ -133,7 +133,7 @@ def test_a_terminal_serves_every_board(tmp_path: Path, board: str) -> None:
 
 
 def test_the_functions_in_the_documentation_serve_an_stm32(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs/serial.md").read_text()
+    page = (Path(__file__).parents[2] / "docs/runners.md").read_text()
     uart = next(block for block in page.split("```c\n") if "USART2_BRR" in block).partition("```")[0]
     image = serial_firmware(tmp_path, "-Werror", "-Wconversion", cpu="cortex-m4", flash=0x08000000, uart=uart)
     with line() as one, board_on(one, image, "netduinoplus2", 1), opened(one) as runner:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from mlfbuild_reference.cmake import cmake_page
 from mlfbuild_reference.command_line import command_line_page
 from mlfbuild_reference.microcontrollers import microcontrollers_page
 from mlfbuild_reference.project_file import project_file_page
@@ -16,7 +15,6 @@ from mlfbuild_reference.project_file import project_file_page
 PAGES: Mapping[str, Callable[[], str]] = {
     "project-file.md": project_file_page,
     "command-line.md": command_line_page,
-    "cmake.md": cmake_page,
     "microcontrollers.md": microcontrollers_page,
 }
 """Functions that return a page, by its file name."""

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
-import re
-from collections.abc import Iterator
-
 import click
 
 from mlfbuild.cli.app import SECTIONS, app, verb_called
-from mlfbuild.core.errors import INTERRUPTED_EXIT_CODE, MlfError
-from mlfbuild_reference.markdown import code, fence, page, paragraphs, prose, table
+from mlfbuild.core.errors import MlfError
+from mlfbuild_reference.markdown import code, page, paragraphs, prose, table
 
 _ABOUT = (
     "`mlfbuild VERB --help` explains each verb. Results go to stdout, diagnostics to stderr. You can give a shared "
     "option before or after the verb; if it does not apply to the verb, it is refused. Every verb accepts `-C`, `-v` "
     "and `-q`, and all but `watch` and `completion` accept `--format`."
+)
+_CODES = (
+    "[Troubleshooting](../troubleshooting.md#exit-codes) explains the codes. Errors in Python are classes of "
+    "`mlfbuild.core`:"
 )
 _EVERYWHERE = ("-C", "-v", "-q")
 
@@ -31,7 +31,7 @@ def command_line_page() -> str:
     for title, verbs in SECTIONS.items():
         parts.append(f"## {title}")
         parts += [_verb(verb_called(name), set(shared)) for name in verbs]
-    parts += ["## Exit codes", "SCons and CMake keep their own exit codes and print the same messages.", _exit_codes()]
+    parts += ["## Exit codes", _CODES, _exit_codes()]
     return page("The command line", "the verbs in `mlfbuild/cli` and the errors in `mlfbuild/core/errors.py`", *parts)
 
 
@@ -41,7 +41,7 @@ def _verb(verb: click.Command, shared: set[str | None]) -> str:
     own = [parameter for parameter in verb.params if parameter.name not in shared]
     common = [parameter.opts[0] for parameter in verb.params if parameter.name in shared]
     usage = " ".join([context.command_path, *verb.collect_usage_pieces(context)])
-    parts = [f"### `{verb.name}`", *([] if usage.endswith(" [OPTIONS]") else [fence("text", usage)])]
+    parts = [f"### `{verb.name}`", *([] if usage.endswith(" [OPTIONS]") else [code(usage)])]
     parts.append(paragraphs((verb.help or "").partition("\n\n")[0]))
     if any(isinstance(parameter, click.Option) for parameter in own):
         parts.append(_options(own))
@@ -71,15 +71,5 @@ def _meaning(option: click.Option) -> str:
 
 
 def _exit_codes() -> str:
-    rows = [
-        ["0", "", "Done."],
-        *sorted(_errors()),
-        [str(INTERRUPTED_EXIT_CODE), "", "Interrupted by Ctrl-C, SIGTERM or SIGHUP."],
-    ]
-    return table(["code", "error in Python", "meaning"], rows)
-
-
-def _errors() -> Iterator[list[str]]:
-    for error in MlfError.__subclasses__():
-        meaning = re.sub(r"; ``.*", ".", inspect.cleandoc(error.__doc__ or "").split("\n\n")[0].replace("\n", " "))
-        yield [str(error.exit_code), code(error.__name__), prose(meaning)]
+    errors = sorted((error.exit_code, error.__name__) for error in MlfError.__subclasses__())
+    return table(["code", "error"], [[str(number), code(name)] for number, name in errors])

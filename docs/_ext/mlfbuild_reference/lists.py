@@ -14,12 +14,14 @@ from mlfbuild.native.graph import EVERY, DType
 from mlfbuild.native.graph.ops import operator_class
 from mlfbuild.report.fleet import COLUMNS, PLACE
 from mlfbuild.targets import BOARDS, CPUS, Board, Cpu
+from mlfbuild_reference.cmake import cmake_reference
 from mlfbuild_reference.markdown import code
 from mlfbuild_reference.scons import scons_reference
 
 _FEATURES = Path(__file__).parents[3] / "tests/golden/archive/test_features"
 _EVERYTHING = "read, run, convert, write"
 _MADE = "<!-- The rest is generated from the docstrings in mlfbuild/scons by `make generate`. -->"
+_MADE_OF_CMAKE = "<!-- The rest is generated from the comments in cmake/ and mlfbuild/runtime by `make generate`. -->"
 _CODES = {operator_name(number): number for number in SUPPORTED}
 
 
@@ -91,10 +93,19 @@ def _core(cpu: str) -> str:
 
 def with_scons_reference(page: str) -> str:
     """Return ``docs/scons.md`` with the methods, builders and variables of the tool at its end."""
-    before, mark, _ = page.partition(_MADE)
-    if not mark:
-        raise ValueError(f"no line {_MADE}")
-    return f"{before}{mark}\n\n{scons_reference()}\n"
+    return _with_end(page, _MADE, scons_reference())
+
+
+def with_cmake_reference(page: str) -> str:
+    """Return ``docs/cmake.md`` with the functions of the package and of trees at its end."""
+    return _with_end(page, _MADE_OF_CMAKE, cmake_reference())
+
+
+def _with_end(page: str, mark: str, end: str) -> str:
+    before, found, _ = page.partition(mark)
+    if not found:
+        raise ValueError(f"no line {mark}")
+    return f"{before}{mark}\n\n{end}\n"
 
 
 def with_archive_features(page: str) -> str:
@@ -147,6 +158,7 @@ LISTS: Mapping[str, Callable[[str], str]] = {
     "verify.md": with_boards,
     "archive.md": with_archive_features,
     "scons.md": with_scons_reference,
+    "cmake.md": with_cmake_reference,
     "report.md": with_fleet_columns,
 }
 """By the page's name in ``docs``."""

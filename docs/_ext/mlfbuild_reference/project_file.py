@@ -8,6 +8,7 @@ from typing import Any
 
 from mlfbuild.core.keys.units import COUNT_SCHEMA, DURATION_SCHEMA, FREQUENCY_SCHEMA, PERCENT_SCHEMA, SIZE_SCHEMA
 from mlfbuild.project import json_schema
+from mlfbuild.targets import CPUS, MCUS
 from mlfbuild_reference.markdown import code, page, prose
 
 _UNITS = (
@@ -60,6 +61,11 @@ def _tables(schema: Mapping[str, Any], of: Any, seen: set[str]) -> Iterator[tupl
 
 _LONGEST_LIST = 40
 """Values of a key that are listed; a command lists those of longer tables."""
+_ELSEWHERE = {
+    tuple(CPUS): "[core](../toolchains.md#the-cpus)",
+    tuple(MCUS): "[microcontroller](microcontrollers.md)",
+}
+"""What a key is called whose values another page lists."""
 
 
 def _section(title: str, of: Mapping[str, Any], titles: Mapping[str, str]) -> str:
@@ -84,7 +90,8 @@ def _kind(value: Mapping[str, Any], titles: Mapping[str, str]) -> str:
         name = titles[value["$ref"].rpartition("/")[2]]
         return f"[`{name}`](#{name})"
     if "enum" in value:
-        return ", ".join(map(code, value["enum"])) if len(value["enum"]) <= _LONGEST_LIST else "text"
+        listed = ", ".join(map(code, value["enum"])) if len(value["enum"]) <= _LONGEST_LIST else "text"
+        return _ELSEWHERE.get(tuple(value["enum"]), listed)
     if "const" in value:
         return code(str(value["const"]))
     if "anyOf" in value or "oneOf" in value:

@@ -156,10 +156,10 @@ def device_of(target: TargetJob, place: str) -> Device:
             "serial-without-uart",
             place=place,
             reason="test firmware cannot use the serial port of the device, because the runner has no uart",
-            hint="write mlf_serial_get and mlf_serial_put, as in docs/serial.md, and add uart: with that file",
+            hint="write mlf_serial_get and mlf_serial_put, as in docs/runners.md, and add uart: with that file",
         )
     if keys.uart is not None and not keys.uart.is_file():
-        hint = "write mlf_serial_get and mlf_serial_put into it, as in docs/serial.md"
+        hint = "write mlf_serial_get and mlf_serial_put into it, as in docs/runners.md"
         raise InputFileError("uart-missing", place=f"{place}.uart", reason=f"no such file: {keys.uart}", hint=hint)
     if keys.memory is not None:
         return _checked(Device(keys, place, target.cpu, *_regions(keys.memory)))
