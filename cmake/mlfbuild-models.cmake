@@ -109,6 +109,40 @@ function(mlfbuild_device IMAGE)
   endforeach()
 endfunction()
 
+# Define the target parameters-<name>, which writes the values of the network NEW for firmware with MODEL as the blob
+# <name>.bin: mlfbuild_parameters(kws-2.bin MODEL kws NEW kws-v2.tflite [NUMBER 2] [SELF_TEST 3]). It fails if NEW has
+# another structure.
+function(mlfbuild_parameters BLOB)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "MODEL;NEW;NUMBER;SELF_TEST" "")
+  get_property(device GLOBAL PROPERTY MLFBUILD_DEVICE)
+  if(arg_UNPARSED_ARGUMENTS OR NOT arg_MODEL OR NOT arg_NEW)
+    _mlfbuild_stop("mlfbuild_parameters: write mlfbuild_parameters(<blob> MODEL <model> NEW <file>)")
+  endif()
+  if(NOT device OR NOT TARGET mlf_${arg_MODEL})
+    _mlfbuild_stop("mlfbuild_parameters: call mlfbuild_models first, for a target with ${arg_MODEL}")
+  endif()
+  list(GET device 0 project)
+  list(GET device 1 name)
+  get_filename_component(new "${arg_NEW}" ABSOLUTE)
+  get_filename_component(blob "${BLOB}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_BINARY_DIR}")
+  set(options --for "${arg_MODEL}" --file "${project}" --target "${name}")
+  if(arg_NUMBER)
+    list(APPEND options --number "${arg_NUMBER}")
+  endif()
+  if(arg_SELF_TEST)
+    list(APPEND options --self-test "${arg_SELF_TEST}")
+  endif()
+  add_custom_command(
+    OUTPUT "${blob}"
+    COMMAND "${MLFBUILD_COMMAND}" parameters "${new}" ${options} -o "${blob}"
+    DEPENDS "${new}" "${project}" mlf_${arg_MODEL}
+    COMMENT "Writing ${BLOB} from ${arg_NEW}"
+    VERBATIM)
+  # Another name than that of the file, which Ninja would take for a second rule of it.
+  get_filename_component(title "${BLOB}" NAME_WE)
+  add_custom_target("parameters-${title}" DEPENDS "${blob}")
+endfunction()
+
 # ---- Configure ----
 
 # Stop with the text of all arguments, indented so that CMake does not wrap it.

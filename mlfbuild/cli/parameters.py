@@ -10,7 +10,6 @@ import click
 from mlfbuild.cli.options import FILE, SharedOptions, setting, verb
 from mlfbuild.cli.output.printing import show_result
 from mlfbuild.cli.output.progress import working
-from mlfbuild.core import counted
 
 
 @verb("file", "format")
@@ -49,10 +48,4 @@ def parameters(
     project = None if Path(firmware).suffix == ".tar" else load(options.file)
     with working(options, f"comparing {new} with {firmware}"):
         made = make_parameters(wanted, project)
-    lines = [
-        f"{made.path}: {made.size:,} bytes for {made.model}, version {made.version}, structure {made.structure[:16]}",
-        f"  {made.values:,} bytes of values differ; {counted(made.tests, 'test vector')}",
-        f"  outputs differ in {made.different} of {counted(made.cases, 'case')}, at most by {made.largest:g}",
-        f"  the maximum of the first output is elsewhere in {counted(made.other_class, 'case')}",
-    ]
-    show_result(options, {**asdict(made), "path": str(made.path)}, "\n".join(lines))
+    show_result(options, {**asdict(made), "path": str(made.path)}, made.text())

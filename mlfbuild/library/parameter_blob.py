@@ -33,8 +33,10 @@ import struct
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from mlfbuild.core import InputFileError
+from mlfbuild.library.value import Module
 
 PARAMETERS = ("linked", "replaceable")
 """The values of the option ``parameters``: where trained values are; the first one is the default."""
@@ -74,6 +76,17 @@ class ParameterBlob:
         hashed = bytes.fromhex(self.structure) + hashlib.sha256(rest).digest() + rest
         size = _CHECKED + len(hashed)
         return _FIRST.pack(BLOB_MAGIC, _LAYOUT, size, zlib.crc32(hashed), hashed[:32], hashed[32:64]) + rest
+
+
+def blob_path(name: str, suffix: str) -> PurePosixPath:
+    """Return the path below ``codegen/`` of a file of the model ``name``: its blob (bin), or its structure (txt)."""
+    return PurePosixPath("host/parameters", f"{name}.{suffix}")
+
+
+def blob_file(module: Module, suffix: str) -> bytes | None:
+    """Return the content of the file of ``module`` that ``blob_path`` names; ``None`` if its values are linked."""
+    path = blob_path(module.name, suffix)
+    return next((file.data for file in module.codegen if file.path == path), None)
 
 
 def aligned_parts(parts: Sequence[bytes]) -> bytes:

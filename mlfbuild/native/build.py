@@ -36,6 +36,7 @@ from mlfbuild.library import (
     Network,
     OperatorFunction,
     Pool,
+    blob_path,
     refused,
 )
 from mlfbuild.library.keys import ArenaMemory
@@ -46,13 +47,12 @@ from mlfbuild.native.graph import ConstantBudget, Graph
 from mlfbuild.native.graph.ops import TreeEnsemble
 from mlfbuild.native.lowering import KernelCall, check_constants, settled
 from mlfbuild.native.memory import use_free_memory
-from mlfbuild.native.network import compiled_network, memory_notes, notes_of_memories, removed_from_layers
+from mlfbuild.native.network import compiled_network, macs_of, memory_notes, notes_of_memories, removed_from_layers
 from mlfbuild.native.passes import remove_dead_channels, rounded_products, run_passes, streamed
 from mlfbuild.native.planned import placed_in, plan_network
 from mlfbuild.native.printing import (
     Interface,
     LinkedModel,
-    blob_path,
     codegen_files,
     facts_path,
     graph_text,
@@ -65,7 +65,6 @@ from mlfbuild.native.printing import (
     print_header,
     print_source,
     print_tvm_metadata,
-    structure_path,
     traced_tensors,
 )
 from mlfbuild.native.settings import DEFAULT_MEMORY, TFLM, TREES, CodegenSettings, most_constants, tflm_of
@@ -167,6 +166,9 @@ def compile_graph(
     program, calls, usual = _program(request.name, optimised, whole, settings, interface, budget,
                                      memories=request.memories, hook=hook, form=form)  # fmt: skip
     network = compiled_network(program, calls, removed_from_layers(whole, optimised))
+    remarks = [*optimised.notes, *_notes(program, usual, network)]
+    if form.replaceable:
+        remarks.append(_cost_of_blob(request, whole, settings, interface, program))
     module = Module(
         name=request.name,
         executor="aot",
@@ -187,7 +189,7 @@ def compile_graph(
         network=network,
         hook=hook,
         tflm=tflm_of(request, graph),
-        notes=(*optimised.notes, *_notes(program, usual, network)),
+        notes=tuple(remarks),
         external_dependencies=(TVM_RUNTIME,) if form.packed else (),
     )
     return Library((module,))
@@ -203,6 +205,24 @@ def _pools(program: LinkedModel) -> tuple[Pool, ...]:
     """Return the memory pools that the caller passes, sorted by name."""
     pools = (Pool(each.pool, "workspace", each.size, external=True) for each in program.workspaces)
     return tuple(sorted(pools, key=lambda pool: pool.name)) if program.form.arena_io else ()
+
+
+def _cost_of_blob(
+    request: CompileRequest, whole: Graph, settings: CodegenSettings, interface: Interface, program: LinkedModel
+) -> str:
+    """Return a note with what replaceable parameters cost: ``program`` beside the same network with linked ones."""
+    keep = request.options.get("dead-channels") == "keep"
+    smaller = whole if keep else remove_dead_channels(whole)
+    linked = _program(
+        request.name, smaller, whole, replace(settings, replaceable=False), interface, None,
+        memories=request.memories, hook=False, form=CodeForm(),
+    )[0]  # fmt: skip
+    macs = [sum(macs_of(graph, node) for node in graph.nodes) for graph in (whole, smaller)]
+    more = "" if macs[0] == macs[1] else f", and {macs[0]:,} products instead of {macs[1]:,}: dead channels stay"
+    return (
+        f"parameters: replaceable takes {program.constants_size:,} bytes of constants"
+        f" instead of {linked.constants_size:,}{more}"
+    )
 
 
 def _form_of_trees(graph: Graph, request: CompileRequest) -> str:
@@ -325,5 +345,5 @@ def _codegen(program: LinkedModel, request: CompileRequest, model_id: str) -> tu
         return codegen_files(name, [code], header, program.headers, single=single)
     values = print_blob_source(program, source, model_id, request.placement)
     files = codegen_files(name, [code, values], header, program.headers, single=False)
-    blob = CodegenFile(blob_path(name), program.blob.data(model_id))
-    return (*files, blob, CodegenFile(structure_path(name), program.blob.structure.encode()))
+    blob = CodegenFile(blob_path(name, "bin"), program.blob.data(model_id))
+    return (*files, blob, CodegenFile(blob_path(name, "txt"), program.blob.structure.encode()))

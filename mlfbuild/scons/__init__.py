@@ -20,6 +20,7 @@ Methods
     ``MlfFlash(elf, models)`` writes an image to the target's device and lets it run.
     ``MlfVerify(models)`` checks every model that has vectors on the target's board.
     ``MlfArchive(archive, model)`` and ``MlfUnpack(folder, archive)`` are the single steps.
+    ``MlfParameters(blob, new, models, model)`` writes the values of a newer network for firmware in the field.
     ``MlfParams(binary, elf)`` writes the constants of an image for external flash.
     ``MlfReport(report, elf)`` writes the flash and RAM that each model uses, as text, JSON or HTML.
     ``MlfMerge(archive, archives)`` makes one archive of several, ``MlfCopy(archive, other)`` a copy.
@@ -77,6 +78,8 @@ Construction variables
         For the target's tree, which ``MlfModels`` completes.
     ``MLFFIRMWARECOMSTR``
         For ``MlfFirmware``.
+    ``MLFPARAMETERSCOMSTR``
+        For ``MlfParameters``.
     ``MLFPARAMSCOMSTR``
         For ``MlfParams``.
     ``MLFREPORTCOMSTR``
@@ -106,7 +109,14 @@ from typing import Any
 from SCons.Script import ARGUMENTS
 
 from mlfbuild.scons.archives import archive_builder, copy_builder, merge_builder, unpack_builder
-from mlfbuild.scons.firmware import mlf_firmware, mlf_flash, mlf_run, mlf_verify, report_builder
+from mlfbuild.scons.firmware import (
+    mlf_firmware,
+    mlf_flash,
+    mlf_parameters,
+    mlf_run,
+    mlf_verify,
+    report_builder,
+)
 from mlfbuild.scons.model_nodes import mlf_models, params_builder
 from mlfbuild.scons.variables import VARIABLES, mlf_target
 
@@ -133,6 +143,7 @@ _DEFAULTS = {
     "MLFUNPACKCOMSTR": "Unpacking $SOURCE -> ${TARGET.dir}",
     "MLFTREECOMSTR": "Writing $TARGET",
     "MLFFIRMWARECOMSTR": "Building firmware $TARGET",
+    "MLFPARAMETERSCOMSTR": "Writing $TARGET from $SOURCE",
     "MLFPARAMSCOMSTR": "Writing $TARGET from $SOURCE",
     "MLFSECTION": ".mlf_params",
     "MLFPROFILE": False,
@@ -162,6 +173,7 @@ def generate(env: Any, **_: Any) -> None:
     env.AddMethod(mlf_models, "MlfModels")
     env.AddMethod(mlf_firmware, "MlfFirmware")
     env.AddMethod(mlf_flash, "MlfFlash")
+    env.AddMethod(mlf_parameters, "MlfParameters")
     env.AddMethod(mlf_run, "MlfRun")
     env.AddMethod(mlf_verify, "MlfVerify")
 

@@ -109,6 +109,39 @@ def _flash(target: list[Any], source: list[Any], env: Any) -> None:
     Path(target[0].get_abspath()).write_text(f"{device}\n")
 
 
+@as_user_error
+def mlf_parameters(
+    env: Any, blob: Any, new: Any, models: ModelNodes, model: str, number: int = 0, self_test: int = 0
+) -> Any:
+    """Write the values of the network ``new`` as ``blob`` for firmware with ``model``, a name in the project file.
+
+    ``number`` is your version of the values, and ``self_test`` the number of test vectors in the blob. Outputs of both
+    networks are compared and printed. The build fails if ``new`` has another structure.
+    """
+    from mlfbuild.usecases import NewParameters  # few builds need it
+
+    (source,), (output,) = env.Flatten([new]), env.Flatten([blob])
+    place, path = (env.File(str(each)).get_abspath() for each in (output, source))
+    wanted = NewParameters(Path(path), model, Path(place), number, tests=self_test, target=models.target.name)
+    job = next((job for job in models.target.models if job.model == model), None)
+    made = env.Command(
+        str(output),
+        [str(source), *([str(job.tree / "RECORD.json")] if job is not None else [])],
+        action(_parameters, "$MLFPARAMETERSCOMSTR"),
+        MLFPARAMETERS=(wanted, models.project),
+    )
+    # Values, because neither mlfbuild nor these numbers are files.
+    env.Depends(made, [env.Value(package_fingerprint()), env.Value(f"{number} {self_test}")])
+    return made
+
+
+def _parameters(target: list[Any], source: list[Any], env: Any) -> None:  # noqa: ARG001 - SCons passes them
+    from mlfbuild.usecases import make_parameters
+
+    made = make_parameters(*env["MLFPARAMETERS"])
+    show(made.text())
+
+
 def _run(target: list[Any], source: list[Any], env: Any) -> None:
     from mlfbuild.verify import run_image
 

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from mlfbuild.archive import open_archive, write_archive
 from mlfbuild.compilers import compiler_called
-from mlfbuild.core import CheckFailedError, UsageError, write_atomic
+from mlfbuild.core import CheckFailedError, UsageError, counted, write_atomic
 from mlfbuild.jobs import check_replaced, is_model, target_jobs
 from mlfbuild.library import (
     BLOB_MAGIC,
@@ -36,6 +36,7 @@ from mlfbuild.library import (
     ParameterBlob,
     TensorInfo,
     aligned_parts,
+    blob_file,
     dtype_called,
     read_blob,
 )
@@ -43,7 +44,6 @@ from mlfbuild.project import Project
 from mlfbuild.targets import CPUS
 from mlfbuild.usecases.run import ArchiveRun, RunInputs, run_archive
 
-_FOLDER = "host/parameters"
 _FIRST_LINES = {
     "blob": "is for another processor core or layout",
     "kernels": "has kernels of another version of mlfbuild",
@@ -92,6 +92,18 @@ class MadeParameters:
     other_class: int
     """Cases whose first output has its maximum at another place."""
     tests: int
+
+    def text(self) -> str:
+        """Return the result in four lines."""
+        cases, structure = counted(self.cases, "case"), self.structure[:16]
+        return "\n".join(
+            [
+                f"{self.path}: {self.size:,} bytes for {self.model}, version {self.version}, structure {structure}",
+                f"  {self.values:,} bytes of values differ; {counted(self.tests, 'test vector')}",
+                f"  outputs differ in {self.different} of {cases}, at most by {self.largest:g}",
+                f"  the maximum of the first output is elsewhere in {self.other_class} of {cases}",
+            ]
+        )
 
 
 def make_parameters(wanted: NewParameters, project: Project | None = None) -> MadeParameters:
@@ -171,7 +183,7 @@ def _new_library(wanted: NewParameters, request: CompileRequest) -> Library:
 
 
 def _module(library: Library, where: str) -> Module:
-    found = [module for module in library.modules if _content(module, "txt") is not None]
+    found = [module for module in library.modules if blob_file(module, "txt") is not None]
     if len(found) != 1:
         raise _without_blob(where)
     return found[0]
@@ -186,13 +198,8 @@ def _without_blob(where: str) -> UsageError:
     )
 
 
-def _content(module: Module, suffix: str) -> bytes | None:
-    path = f"{_FOLDER}/{module.name}.{suffix}"
-    return next((file.data for file in module.codegen if str(file.path) == path), None)
-
-
 def _file(module: Module, suffix: str) -> bytes:
-    data = _content(module, suffix)
+    data = blob_file(module, suffix)
     if data is None:
         raise _without_blob(module.name)
     return data

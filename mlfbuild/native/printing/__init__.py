@@ -46,9 +46,7 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
-    from mlfbuild.native.printing.file_plan import (
-        blob_path, facts_path, header_path, outline_library, source_path, structure_path,
-    )
+    from mlfbuild.native.printing.file_plan import facts_path, header_path, outline_library, source_path
     from mlfbuild.native.printing.files import codegen_files
     from mlfbuild.native.printing.functions import FunctionNames, NodeFunction, NodeFunctions, print_definition
     from mlfbuild.native.printing.header import print_facts, print_header

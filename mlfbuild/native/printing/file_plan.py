@@ -36,7 +36,7 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from mlfbuild.library import CodegenFile, Library, Module, Network, TensorInfo, facts_header
+from mlfbuild.library import CodegenFile, Library, Module, Network, TensorInfo, blob_path, facts_header
 from mlfbuild.library.graph_json import INPUT, ExecutorGraph, GraphNode, NodeEntry, graph_text
 from mlfbuild.native.c_calling_form import CodeForm
 from mlfbuild.native.kernels import kernel_files, kernel_headers
@@ -77,16 +77,6 @@ def facts_path(name: str) -> PurePosixPath:
     return PurePosixPath("host/include", facts_header(name))
 
 
-def blob_path(name: str) -> PurePosixPath:
-    """Return the path of the blob with the values of the model ``name`` below ``codegen/``."""
-    return PurePosixPath("host/parameters", f"{name}.bin")
-
-
-def structure_path(name: str) -> PurePosixPath:
-    """Return the path of the text that describes the structure of the model ``name`` below ``codegen/``."""
-    return PurePosixPath("host/parameters", f"{name}.txt")
-
-
 def outline_library(name: str, form: CodeForm) -> Library:
     """Return a library with the file names of the compiled model; contents that depend on the model are empty.
 
@@ -100,7 +90,7 @@ def outline_library(name: str, form: CodeForm) -> Library:
     header = header_path(name) if form.has_c_interface else facts_path(name)
     code = dict.fromkeys((*paths, header), b"")
     if form.replaceable:
-        code |= dict.fromkeys((blob_path(name), structure_path(name)), b"")
+        code |= dict.fromkeys((blob_path(name, "bin"), blob_path(name, "txt")), b"")
     if form.packed:
         code[paths[0]] = f"int32_t tvmgen_{name}_run(void)\n{{\n}}\n".encode()
     module = Module(

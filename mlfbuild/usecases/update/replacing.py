@@ -23,7 +23,7 @@ from mlfbuild.core import (
     write_if_changed,
 )
 from mlfbuild.jobs import BUILD_FOLDER, CompileJob, Progress, TargetJob, profile_jobs, target_jobs
-from mlfbuild.library import Library, TensorInfo
+from mlfbuild.library import Library, TensorInfo, blob_file
 from mlfbuild.library.cgen import member_name
 from mlfbuild.native import SourceFiles, read_network
 from mlfbuild.project import ModelSpec, Project, source_suffix
@@ -93,10 +93,18 @@ def compared(
         return replace(found, notes=("instructions and outputs were not compared, because the interface differs",))
     if in_place and not given and before.archives == now.archives:  # the vectors may be of the version before it
         return replace(found, notes=("the last build has this version already, so there is nothing to compare",))
-    notes: list[str] = []
+    notes = list(_in_the_field(before.libraries, now.libraries))
     instructions = tuple(_instructions(before, now, watch, notes))
     outputs = tuple(output_differences(before.libraries[0], now.libraries[0], vectors, notes, given=given))
     return replace(found, figures=found.figures + instructions, outputs=outputs, notes=tuple(notes))
+
+
+def _in_the_field(before: Sequence[Library], now: Sequence[Library]) -> Iterator[str]:
+    """Yield whether firmware in the field can get the new version as a blob, if its parameters are replaceable."""
+    old, new = ([blob_file(module, "txt") for each in side for module in each.modules] for side in (before, now))
+    if any(old):
+        same = "the same structure: firmware in the field can get it as a blob, see mlfbuild parameters"
+        yield same if old == new else "another structure: firmware in the field needs a new image"
 
 
 def _hint(job: CompileJob, interface: Sequence[PortDifference]) -> str:
