@@ -42,7 +42,7 @@ from mlfbuild.library import (
 from mlfbuild.library.keys import ArenaMemory
 from mlfbuild.native import graph_executor
 from mlfbuild.native.c_calling_form import CodeForm, form_of
-from mlfbuild.native.frontends import Choices, NetworkFiles, SourceFiles, parse_files
+from mlfbuild.native.frontends import AbsentInputs, Choices, NetworkFiles, SourceFiles, parse_files
 from mlfbuild.native.graph import ConstantBudget, Graph
 from mlfbuild.native.graph.ops import TreeEnsemble
 from mlfbuild.native.lowering import KernelCall, check_constants, settled
@@ -100,12 +100,15 @@ def read_files(request: CompileRequest) -> NetworkFiles:
         raise better_error(error, request.source) from None
 
 
-def graph_of(files: NetworkFiles, request: CompileRequest, accelerator: str = "") -> Graph:
+def graph_of(
+    files: NetworkFiles, request: CompileRequest, accelerator: str = "", absent: AbsentInputs | None = None
+) -> Graph:
     """Return the network in ``files``; only views in the graph keep their bytes in memory.
 
-    ``accelerator`` is the NPU for which Vela compiled the file. Raises as ``read_network``.
+    ``accelerator`` is the NPU for which Vela compiled the file, ``absent`` has the inputs that it left out. Raises as
+    ``read_network``.
     """
-    choices = replace(Choices.of(request.options), accelerator=accelerator)
+    choices = replace(Choices.of(request.options), accelerator=accelerator, absent=absent or {})
     try:
         graph = parse_files(files, request.name, budget_of(request, files.size), choices)
     except (InputFileError, ToolNotFoundError) as error:

@@ -28,7 +28,7 @@ from mlfbuild.library import (
 )
 from mlfbuild.library.keys import NPU_DEVICE, Npu
 from mlfbuild.native.build import budget_of, compile_graph, graph_of, read_files
-from mlfbuild.native.frontends import NetworkFiles, tensor_names
+from mlfbuild.native.frontends import NetworkFiles, OriginalNetwork
 from mlfbuild.native.graph import Graph, Node
 from mlfbuild.native.graph.ops import EthosU
 
@@ -51,12 +51,12 @@ def compile_for_npu(request: CompileRequest, npu: Npu) -> Library:
         return compile_graph(graph, request, files.identity, budget_of(request, files.size))
     # Vela reports damage by a traceback.
     try:
-        names = tensor_names(files.data, str(request.source))
+        original = OriginalNetwork.of(files.data, str(request.source))
     except InputFileError as error:
         raise better_error(error, request.source) from None
-    result = compile_with_vela(files.data, npu, request.source, names)
+    result = compile_with_vela(files.data, npu, request.source, original.names)
     compiled = NetworkFiles(files.path, result.model)
-    graph = graph_of(compiled, request, npu.accelerator)
+    graph = graph_of(compiled, request, npu.accelerator, original.absent)
     kept = tuple(_kept(graph, npu, result))
     graph = graph.with_notes([*graph.notes, *_notes(graph, kept)])
     # The file of Vela has compressed weights: the limit is that of the user's file, which is larger.

@@ -12,7 +12,7 @@ from mlfbuild.ethos_u import compile_with_vela
 from mlfbuild.library import CompileRequest, npu_symbol
 from mlfbuild.native import Graph, Node, compile_graph, read_network
 from mlfbuild.native.build import graph_of
-from mlfbuild.native.frontends import NetworkFiles
+from mlfbuild.native.frontends import NetworkFiles, OriginalNetwork
 from mlfbuild.native.graph.ops import EthosU
 
 TEMPLATES = Path(__file__).parent / "ethos_u"
@@ -22,8 +22,9 @@ PROVIDER = '{path: driver, version: "23.11", include-dirs: [include, src]}'
 def npu_calls(request: CompileRequest) -> list[Node]:
     """Return the nodes of the network that the NPU of ``request`` computes."""
     assert request.npu is not None
-    result = compile_with_vela(request.source.read_bytes(), request.npu, request.source)
-    graph = graph_of(NetworkFiles(request.source, result.model), request, request.npu.accelerator)
+    data = request.source.read_bytes()
+    result, original = compile_with_vela(data, request.npu, request.source), OriginalNetwork.of(data, "")
+    graph = graph_of(NetworkFiles(request.source, result.model), request, request.npu.accelerator, original.absent)
     return [node for node in graph.nodes if isinstance(node.operator, EthosU)]
 
 

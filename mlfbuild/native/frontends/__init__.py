@@ -18,10 +18,10 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
-    from mlfbuild.native.frontends.choices import CONSTANT, DIM, SIGNATURE, STATE, Choices
+    from mlfbuild.native.frontends.choices import CONSTANT, DIM, SIGNATURE, STATE, AbsentInputs, Choices
     from mlfbuild.native.frontends.model_files import NetworkFiles, SourceFiles
     from mlfbuild.native.frontends.models import parse_files, parse_model, read_model
     from mlfbuild.native.frontends.ports import declared_ports
-    from mlfbuild.native.frontends.tflite.importer import tensor_names
+    from mlfbuild.native.frontends.tflite.npu import OriginalNetwork
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -42,6 +42,9 @@ DIM, STATE, CONSTANT = "dim.", "state.", "constant."
 SIGNATURE = "signature"
 """The name of an option."""
 
+AbsentInputs = Mapping[tuple[int, str], tuple[int, ...]]
+"""The positions of absent inputs by the code of an operator and the name of its first output."""
+
 
 @dataclass(frozen=True)
 class Choices:
@@ -55,7 +58,9 @@ class Choices:
     signature: str | None = None
     constants: Mapping[str, OptionValue] = field(default_factory=dict)
     accelerator: str = ""
-    """The NPU for which Vela compiled the file; no choice of the user, but of the target."""
+    """The NPU for which Vela compiled the file; no choice of the user, but of the target, as the next one."""
+    absent: AbsentInputs = field(default_factory=dict)
+    """The absent inputs of operators in the file that Vela read: it writes the others without gaps."""
 
     @classmethod
     def of(cls, options: Mapping[str, object]) -> Choices:

@@ -133,5 +133,5 @@ def parse_files(
         )
     from mlfbuild.native.frontends.tflite import parse_tflite
 
-    graph = parse_tflite(files.data, name, str(path), budget, chosen.signature, chosen.accelerator)
+    graph = parse_tflite(files.data, name, str(path), budget, chosen.signature, chosen.accelerator, chosen.absent)
     return with_state(graph, chosen.state)

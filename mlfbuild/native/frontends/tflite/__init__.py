@@ -19,7 +19,8 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
-    from mlfbuild.native.frontends.tflite.importer import parse_tflite, tensor_names
+    from mlfbuild.native.frontends.tflite.importer import parse_tflite
+    from mlfbuild.native.frontends.tflite.npu import OriginalNetwork
     from mlfbuild.native.frontends.tflite.reader import IDENTIFIER, reading
 else:
     __getattr__ = lazy_attributes(__name__)

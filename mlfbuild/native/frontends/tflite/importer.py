@@ -48,6 +48,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.core import UnsupportedModelError, UsageError, listed
+from mlfbuild.native.frontends.choices import AbsentInputs
 from mlfbuild.native.frontends.errors import naming_file, unsupported
 from mlfbuild.native.frontends.tflite.control_flow import ControlFlow, inlined
 from mlfbuild.native.frontends.tflite.conversion import (
@@ -56,9 +57,7 @@ from mlfbuild.native.frontends.tflite.conversion import (
     check_free_shapes,
     check_operators,
     complex_refused,
-    described,
     is_known,
-    refuse_compiled,
 )
 from mlfbuild.native.frontends.tflite.nodes import OperatorNodes, is_dequantized, settle_shape
 from mlfbuild.native.frontends.tflite.operators import (
@@ -88,12 +87,13 @@ def parse_tflite(
     budget: ConstantBudget | None = None,
     signature: str | None = None,
     accelerator: str = "",
+    absent: AbsentInputs | None = None,
 ) -> Graph:
     """Return the TFLite model in ``data`` as a graph called ``name``; ``where`` names the file in messages.
 
     ``budget`` limits the constants that are made; the default is that of a file of this size. ``signature`` selects
     the subgraph; the default is the first one, which runtimes also run. ``accelerator`` is the NPU for which Vela
-    compiled the file.
+    compiled the file, ``absent`` has the inputs that it left out.
     Raises ``InputFileError`` if it is not a valid model, ``UnsupportedModelError`` if it uses an operator, a type or a
     variant that is not supported, or if the tensors and attributes of an operator contradict its rules, and
     ``UsageError`` if there is no such ``signature``.
@@ -104,7 +104,7 @@ def parse_tflite(
         if accelerator:
             from mlfbuild.native.frontends.tflite.npu import with_npu_calls  # few targets have an NPU
 
-            subgraphs = with_npu_calls(reader, subgraphs, accelerator)
+            subgraphs = with_npu_calls(reader, subgraphs, accelerator, absent or {})
         index = 0 if signature is None else _selected(signatures, signature, name)
         importer = _Importer(subgraphs[index], budget or ConstantBudget.of_file(len(data)), subgraphs, index)
         graph = importer.graph(name)
@@ -114,23 +114,6 @@ def parse_tflite(
     notes = [f"{words} {_OF_LITERT}" for words in importer.only_litert]
     notes += _left_out(idle, signatures, signature)
     return graph.with_notes([*graph.notes, *notes], litert=bool(importer.only_litert))
-
-
-def tensor_names(data: bytes, where: str) -> frozenset[str]:
-    """Return the names of all tensors in ``data``, the file ``where``.
-
-    Raises ``InputFileError`` if it is not a TFLite model that can be read, and ``UnsupportedModelError`` if it was
-    compiled for an accelerator: programs that get the file unread would fail at an unexpected place.
-    """
-    with naming_file(where, "tflite-malformed"):
-        return frozenset(tensor.name for subgraph in _uncompiled(Reader(data).read()) for tensor in subgraph.tensors)
-
-
-def _uncompiled(subgraphs: Sequence[RawSubgraph]) -> Sequence[RawSubgraph]:
-    """Return ``subgraphs``; raises ``UnsupportedModelError`` if a part of them was compiled for an accelerator."""
-    for operator in (each for subgraph in subgraphs for each in subgraph.operators):
-        refuse_compiled(operator, f"operator {operator.index} ({described(operator)})")
-    return subgraphs
 
 
 def port_names_in(data: bytes, signature: str | None, name: str) -> tuple[list[str], list[str]]:

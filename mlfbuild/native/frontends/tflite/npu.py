@@ -7,18 +7,23 @@ into ``RawOperator.options``, so that the importer sees an operator with the ten
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from tflite.TensorType import TensorType
 
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.ethos_u import StreamRegion, check_payload
+from mlfbuild.native.frontends.choices import AbsentInputs
+from mlfbuild.native.frontends.errors import naming_file
+from mlfbuild.native.frontends.tflite.conversion import described, refuse_compiled
 from mlfbuild.native.frontends.tflite.reader import RawOperator, RawSubgraph, RawTensor, Reader
 from mlfbuild.native.graph import GraphError, ops
 
 CUSTOM_CODE = "ethos-u"
+_NONE = -1
+"""The index of an absent input."""
 _ALLOCATION = "OfflineMemoryAllocation"
 _HEAD = 3
 """Words before the offsets: version, number of subgraphs and of tensors."""
@@ -26,12 +31,47 @@ _PAYLOAD, _WEIGHTS, _SCRATCH, _FAST, _FIRST = range(5)
 """Inputs of the operator; those of the network begin at the last."""
 
 
-def with_npu_calls(reader: Reader, subgraphs: Sequence[RawSubgraph], accelerator: str) -> tuple[RawSubgraph, ...]:
+@dataclass(frozen=True)
+class OriginalNetwork:
+    """What is kept of the file that Vela reads."""
+
+    names: frozenset[str]
+    """Of all tensors."""
+    absent: AbsentInputs
+
+    @classmethod
+    def of(cls, data: bytes, where: str) -> OriginalNetwork:
+        """Read ``data``, the file ``where``.
+
+        Raises ``InputFileError`` if it is not a TFLite model that can be read, and ``UnsupportedModelError`` if it was
+        compiled for an accelerator: programs that get the file unread would fail at an unexpected place.
+        """
+        with naming_file(where, "tflite-malformed"):
+            subgraphs = Reader(data).read()
+            for operator in (each for subgraph in subgraphs for each in subgraph.operators):
+                refuse_compiled(operator, f"operator {operator.index} ({described(operator)})")
+        names = frozenset(tensor.name for subgraph in subgraphs for tensor in subgraph.tensors)
+        found = (pair for subgraph in subgraphs for pair in _absent(subgraph))
+        return cls(names, dict(found))
+
+
+def _absent(subgraph: RawSubgraph) -> Iterator[tuple[tuple[int, str], tuple[int, ...]]]:
+    for operator in subgraph.operators:
+        gaps = tuple(at for at, index in enumerate(operator.inputs) if index == _NONE)
+        if gaps and operator.outputs and 0 <= operator.outputs[0] < len(subgraph.tensors):
+            yield (operator.code, subgraph.tensors[operator.outputs[0]].name), gaps
+
+
+def with_npu_calls(
+    reader: Reader, subgraphs: Sequence[RawSubgraph], accelerator: str, absent: AbsentInputs
+) -> tuple[RawSubgraph, ...]:
     """Return ``subgraphs`` whose operators ``ethos-u`` have an ``ops.EthosU`` in ``options``, for ``accelerator``.
 
-    Raises ``GraphError`` for operators, sizes or offsets that contradict each other, ``InputFileError`` for a payload
-    with an address outside of its regions, and ``UnsupportedModelError`` for a file with several subgraphs.
+    Other operators get their ``absent`` inputs again. Raises ``GraphError`` for operators, sizes or offsets that
+    contradict each other, ``InputFileError`` for a payload with an address outside of its regions, and
+    ``UnsupportedModelError`` for a file with several subgraphs.
     """
+    subgraphs = [_with_gaps(subgraph, absent) for subgraph in subgraphs]
     calls = [operator for subgraph in subgraphs for operator in subgraph.operators if _is_call(operator)]
     if not calls:
         return tuple(subgraphs)
@@ -45,6 +85,21 @@ def with_npu_calls(reader: Reader, subgraphs: Sequence[RawSubgraph], accelerator
     (subgraph,) = subgraphs
     reading = _Calls(subgraph, _offsets(reader, len(subgraph.tensors)), accelerator, calls)
     return (replace(subgraph, operators=tuple(map(reading.converted, subgraph.operators))),)
+
+
+def _with_gaps(subgraph: RawSubgraph, absent: AbsentInputs) -> RawSubgraph:
+    """Return ``subgraph`` with absent inputs where Vela left them out."""
+    return replace(subgraph, operators=tuple(_filled(subgraph, operator, absent) for operator in subgraph.operators))
+
+
+def _filled(subgraph: RawSubgraph, operator: RawOperator, absent: AbsentInputs) -> RawOperator:
+    first = next((index for index in operator.outputs if 0 <= index < len(subgraph.tensors)), None)
+    name = "" if first is None else subgraph.tensors[first].name
+    gaps = () if _NONE in operator.inputs else absent.get((operator.code, name), ())
+    inputs = list(operator.inputs)
+    for at in gaps:  # in ascending order, so that each position counts those before it
+        inputs.insert(at, _NONE)
+    return replace(operator, inputs=tuple(inputs))
 
 
 def _is_call(operator: RawOperator) -> bool:
