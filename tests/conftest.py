@@ -41,6 +41,13 @@ providers.is_local_module_file = lambda _: False
 # Tests count what is compiled; those of the cache switch it on for a folder of their own (``results_cache``).
 os.environ["MLFBUILD_CACHE_DISABLE"] = "1"
 
+# Hundreds of tests build the same firmware in folders of their own. The folder of the cache is that of the user also in
+# tests with another home, and without the base directory each folder would be another build for ccache.
+if (_ccache := shutil.which("ccache")) is not None:
+    os.environ.setdefault("CMAKE_C_COMPILER_LAUNCHER", _ccache)
+    os.environ.setdefault("CCACHE_DIR", str(Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "ccache"))
+    os.environ.setdefault("CCACHE_BASEDIR", "/")
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts what runs in the background so, and the programs that tests interrupt would inherit it.
     signal.signal(signal.SIGINT, signal.default_int_handler)

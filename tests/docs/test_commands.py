@@ -33,7 +33,7 @@ SMALL = {"mlfbuild": 1, "targets": TARGETS, "models": MODELS}
 MOST_SKIPPED = 55  # pages about devices need boards
 SWEPT = {
     "tutorial", "report", "supply-chain", "verify", "committed-tree", "running", "c-interface", "cmake",
-    "packages", "init", "latency", "memory", "ci",
+    "packages", "init", "latency", "memory", "ci", "converting",
 }  # fmt: skip
 """Pages whose commands take long. The README and all other pages run on each push."""
 
