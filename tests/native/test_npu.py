@@ -209,9 +209,9 @@ def test_without_vela_the_error_names_the_command(tmp_path: Path, monkeypatch: p
     vela_version.cache_clear()
     with pytest.raises(ToolNotFoundError) as caught:
         compiled(request_for(write_network(tmp_path)))
-    assert (caught.value.exit_code, caught.value.hint) == (3, "pip install 'ethos-u-vela>=5,<6'")
+    assert (caught.value.exit_code, caught.value.hint) == (3, "pip install 'ethos-u-vela>=5.2,<6'")
     other = replace(U55_128, python=sys.base_exec_prefix + "/bin/no-such-python")
     with pytest.raises(ToolNotFoundError) as caught:
         compiled(request_for(write_network(tmp_path), other))
-    assert caught.value.hint == f"{other.python} -m pip install 'ethos-u-vela>=5,<6'"
+    assert caught.value.hint == f"{other.python} -m pip install 'ethos-u-vela>=5.2,<6'"
     vela_version.cache_clear()
