@@ -200,6 +200,12 @@ def test_a_file_that_vela_compiled_is_refused(tmp_path: Path) -> None:
     assert caught.value.code == "model-compiled-for-accelerator"
 
 
+def test_a_configuration_that_vela_does_not_have(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        compiled(request_for(write_network(tmp_path), replace(U55_128, system_config="None_of_Arm")))
+    assert (caught.value.code, caught.value.place) == ("npu-refused-by-vela", "npu")
+
+
 def test_without_vela_the_error_names_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> str:
         raise metadata.PackageNotFoundError(name)
