@@ -98,7 +98,7 @@ def compile_with_vela(data: bytes, npu: Npu, place: Path, tensors: Collection[st
     """Compile the TFLite file ``data``, which messages call ``place``, for ``npu``.
 
     ``tensors`` are the names in the file, to which estimates are assigned. The same file, keys and version of Vela give
-    the same result. Raises ``ToolNotFoundError`` without Vela, ``UsageError`` for a configuration that it does not have,
+    the same result. Raises ``ToolNotFoundError`` without Vela, ``UsageError`` for a configuration that it lacks,
     ``ProcessFailedError`` with its output if it fails, and ``InputFileError`` if it does not write what is expected.
     """
     version = vela_version(npu.python)
