@@ -18,8 +18,11 @@ from mlfbuild.core import InputFileError, MlfError, ToolNotFoundError, Unsupport
 from mlfbuild.ethos_u import VelaResult, compile_with_vela, vela_version
 from mlfbuild.library import CompileRequest, Module
 from mlfbuild.native import npu as for_npu
+from mlfbuild.native.frontends.tflite.npu import OriginalNetwork, with_npu_calls
+from mlfbuild.native.frontends.tflite.reader import Reader
 from support.firmware_repo import tiny_network, two_layers
 from support.host_c import WARNINGS
+from support.lstm_networks import groups_of_four
 from support.npu_models import U55_128, U65_DEDICATED, request_for, require_vela, write_network
 
 Edit = Callable[[bytes], bytes]
@@ -92,6 +95,18 @@ def test_operators_may_stay_on_the_core(tmp_path: Path) -> None:
 @functools.cache
 def _result() -> VelaResult:
     return compile_with_vela(tiny_network(0), U55_128, Path("tiny.tflite"))
+
+
+def test_operators_on_the_core_get_back_their_absent_inputs() -> None:
+    """Vela writes the inputs of an operator without gaps, so that their places are those of the user's file."""
+    data = groups_of_four(1).model
+    (subgraph,) = Reader(data).read()
+    (operator,) = subgraph.operators
+    without = replace(operator, inputs=tuple(index for index in operator.inputs if index >= 0))
+    assert len(without.inputs) < len(operator.inputs)
+    written, absent = replace(subgraph, operators=(without,)), OriginalNetwork.of(data, "lstm.tflite").absent
+    (found,) = with_npu_calls(Reader(data), [written], "ethos-u55-128", absent)
+    assert found.operators == (operator,)
 
 
 def edited(monkeypatch: pytest.MonkeyPatch, edit: Edit) -> None:
@@ -185,6 +200,12 @@ def test_a_file_that_vela_compiled_is_refused(tmp_path: Path) -> None:
     assert caught.value.code == "model-compiled-for-accelerator"
 
 
+def test_a_configuration_that_vela_does_not_have(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        compiled(request_for(write_network(tmp_path), replace(U55_128, system_config="None_of_Arm")))
+    assert (caught.value.code, caught.value.place) == ("npu-refused-by-vela", "npu")
+
+
 def test_without_vela_the_error_names_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> str:
         raise metadata.PackageNotFoundError(name)
@@ -194,9 +215,9 @@ def test_without_vela_the_error_names_the_command(tmp_path: Path, monkeypatch: p
     vela_version.cache_clear()
     with pytest.raises(ToolNotFoundError) as caught:
         compiled(request_for(write_network(tmp_path)))
-    assert (caught.value.exit_code, caught.value.hint) == (3, "pip install 'ethos-u-vela>=5,<6'")
+    assert (caught.value.exit_code, caught.value.hint) == (3, "pip install 'ethos-u-vela>=5.2,<6'")
     other = replace(U55_128, python=sys.base_exec_prefix + "/bin/no-such-python")
     with pytest.raises(ToolNotFoundError) as caught:
         compiled(request_for(write_network(tmp_path), other))
-    assert caught.value.hint == f"{other.python} -m pip install 'ethos-u-vela>=5,<6'"
+    assert caught.value.hint == f"{other.python} -m pip install 'ethos-u-vela>=5.2,<6'"
     vela_version.cache_clear()
