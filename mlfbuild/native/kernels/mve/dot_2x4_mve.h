@@ -12,8 +12,8 @@
  * vector, then `tail` bytes of each. Up to 15 bytes after the last tail are read.
  *
  * In names, VECTORS has no tail, TAIL no vector and MIXED both, all with one row; ROWS and MIXED_ROWS have any number
- * of rows. VECTORS4, ROWS3, ROWS6, ROWS12, MIXED1 and MIXED2 have as many vectors, ROWS3 three rows. ALL is RELU of requantize_mve.h with the range of
- * int8 as its clamp, RIGHT has that range too, and RELU and ANY have any clamp.
+ * of rows. VECTORS4, ROWS3, ROWS6, ROWS12, MIXED1 and MIXED2 have as many vectors, ROWS3 three rows. ALL is RELU of
+ * requantize_mve.h with the range of int8 as its clamp, RIGHT has that range too, and RELU and ANY have any clamp.
  */
 #ifndef MLF_DOT_2X4_MVE_H_
 #define MLF_DOT_2X4_MVE_H_
@@ -267,14 +267,17 @@ typedef void (*mlf_dot_2x4_function)(const struct mlf_dot_2x4 *dot);
     MLF_DOT_2X4_SECOND(MLF_DOT_2X4_FIXED_STEP, clamp)                                                                  \
     MLF_DOT_2X4_FIXED_TAIL(MLF_DOT_2X4_LAST, "", "", "") MLF_DOT_2X4_FIXED_END
 
+/* An assembler macro, because a string of C99 has at most 4,095 characters (5.2.4.1). */
+#define MLF_DOT_2X4_STEP_MACRO                                                                                         \
+    ".macro mlf_step one, two\n" MLF_DOT_2X4_FIXED_STEP(MLF_DOT_2X4_LAST, "", "\\one\n", "\\two\n") ".endm\n"
 /* Three rows of three vectors: r7 has the bytes between rows, while sp + 80 has the channels of the next group. */
 #define MLF_DOT_2X4_REST_ROWS3(clamp)                                                                                  \
     MLF_DOT_2X4_SECOND_OF_MANY(clamp)                                                                                  \
     MLF_DOT_2X4_FIXED_STEP(MLF_DOT_2X4_LAST, "", "str r7, [sp, #80]\n", "ldr r7, [sp, #20]\n")                         \
     "add r3, r7\n" MLF_DOT_2X4_FIXED_STEP(MLF_DOT_2X4_LAST, "add r5, r7\n", MLF_DOT_2X4_OUTPUTS, MLF_DOT_2X4_BEGINS)   \
-    MLF_DOT_2X4_FIXED_MIDDLE MLF_DOT_2X4_FIXED_STEP(MLF_DOT_2X4_LAST, "", "add r3, r7\n", "add r5, r7\n")              \
-    MLF_DOT_2X4_FIXED_STEP(MLF_DOT_2X4_LAST, "", "ldr r7, [sp, #80]\n", "") MLF_DOT_2X4_FIXED_MIDDLE                   \
-    MLF_DOT_2X4_LAST_OF_MANY
+    MLF_DOT_2X4_STEP_MACRO                                                                                             \
+    "mlf_step\n mlf_step \"add r3, r7\", \"add r5, r7\"\n mlf_step \"ldr r7, [sp, #80]\"\n mlf_step\n"                 \
+    "mlf_step \"ldr r5, [sp, #36]\", \"cmp r1, r5\"\n .purgem mlf_step\n" MLF_DOT_2X4_FIXED_END
 
 /*
  * Any number of rows: r7 counts them, r11 has the bytes between them, and sp + 80 has both pointers. A row ends before
@@ -282,10 +285,8 @@ typedef void (*mlf_dot_2x4_function)(const struct mlf_dot_2x4 *dot);
  */
 #define MLF_DOT_2X4_REST_ROWS(clamp, more)                                                                             \
     MLF_DOT_2X4_SECOND(MLF_DOT_2X4_FIXED_STEP, clamp) "strd r7, r11, [sp, #80]\n ldrd r7, r11, [sp, #16]\n"            \
-    "4: .rept " more "\n" MLF_DOT_2X4_FIXED_MIDDLE ".endr\n"                                                           \
-    MLF_DOT_2X4_FIXED_STEP(MLF_DOT_2X4_LAST, "", "subs r7, #1\n", "")                                                  \
-    MLF_DOT_2X4_FIXED_STEP(MLF_DOT_2X4_LAST, "", "add r3, r11\n add r5, r11\n", "beq 5f\n")                            \
-    MLF_DOT_2X4_FIXED_MIDDLE MLF_DOT_2X4_FIXED_MIDDLE "b 4b\n"                                                         \
+    MLF_DOT_2X4_STEP_MACRO "4: .rept " more "\n mlf_step\n .endr\n mlf_step \"subs r7, #1\"\n"                         \
+    "mlf_step \"add r3, r11; add r5, r11\", \"beq 5f\"\n mlf_step\n mlf_step\n b 4b\n .purgem mlf_step\n"              \
     "5: vmladava.s8 r6, q0, q3\n ldr r5, [sp, #36]\n ldrd r7, r11, [sp, #80]\n cmp r1, r5\n" MLF_DOT_2X4_FIXED_END
 #define MLF_DOT_2X4_REST_ROWS6(clamp) MLF_DOT_2X4_REST_ROWS(clamp, "2")
 #define MLF_DOT_2X4_REST_ROWS12(clamp) MLF_DOT_2X4_REST_ROWS(clamp, "8")
@@ -322,7 +323,7 @@ typedef void (*mlf_dot_2x4_function)(const struct mlf_dot_2x4 *dot);
                 "ldr r1, [sp, #12]\n ldrd r3, r5, [sp]\n add r3, r1\n add r5, r1\n strd r3, r5, [sp]\n"                \
                 "1: ldr r1, [sp, #32]\n cmp r1, r1\n b 2b\n"                                                           \
                 "7: ldr r7, [sp, #8]\n cmp r7, #0\n beq 8f\n" /* were these the last outputs? */                       \
-                "ldrd r7, r11, [sp, #40]\n sub r11, #4\n vldrh.u16 q7, [sp, #64]\n vstrh.16 q7, [sp, #112]\n"           \
+                "ldrd r7, r11, [sp, #40]\n sub r11, #4\n vldrh.u16 q7, [sp, #64]\n vstrh.16 q7, [sp, #112]\n"          \
                 MLF_DOT_2X4_BEGUN_##shape "b 9b\n"                                                                    \
                 "8: add sp, #192\n" MLF_LEAVE);                                                                        \
     }
