@@ -146,15 +146,17 @@ def compile_graph(
     interface = interface_of(graph, request.interface)
     whole = run_passes(graph)
     options = request.options
-    # A traced network is compared with another runtime, tensor by tensor, so that all channels must be there.
-    # Which channels are dead depends on values that may be replaced.
-    keep = options.get("dead-channels") == "keep" or bool(options.get("trace")) or form_of(request).replaceable
-    optimised = whole if keep else remove_dead_channels(whole)
     form = form_of(request)
-    memory, trace = str(options.get("memory", DEFAULT_MEMORY)), bool(options.get("trace", False))
-    settings = CodegenSettings(
-        request.cpu, memory, trace, _form_of_trees(graph, request), form.arena_io, form.replaceable
+    # A traced network is compared with another runtime, tensor by tensor, so that all channels must be there. And
+    # which ones are dead depends on values that may be replaced.
+    keep = options.get("dead-channels") == "keep" or bool(options.get("trace")) or form.replaceable
+    optimised = whole if keep else remove_dead_channels(whole)
+    memory, trace, trees = (
+        options.get("memory", DEFAULT_MEMORY),
+        bool(options.get("trace")),
+        _form_of_trees(graph, request),
     )
+    settings = CodegenSettings(request.cpu, str(memory), trace, trees, form.arena_io, form.replaceable)
     if request.executor == "graph":
         target = _target(request.cpu)
         module = graph_executor.graph_module(optimised, whole, interface, settings, request, target, model_id, budget)
