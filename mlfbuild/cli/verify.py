@@ -216,8 +216,7 @@ def _verify_project(
     if image is not None:
         jobs = jobs_in_image(jobs, image, flash=flash)
         jobs = jobs if blob is None else with_parameters(jobs, *blob)
-    # Noted, so that a model without vectors is not taken for one that passed.
-    skipped = left_out(project, targets)
+    skipped = left_out(project, targets)  # noted, so that a model without vectors is not taken for one that passed
     note_all(options, skipped, "not verified: ")
     note_all(options, () if image else unchecked_in_runs(project, targets), "not checked: ")
     try:

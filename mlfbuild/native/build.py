@@ -146,17 +146,11 @@ def compile_graph(
     interface = interface_of(graph, request.interface)
     whole = run_passes(graph)
     options = request.options
-    form = form_of(request)
+    form, settings = form_of(request), _settings(request, graph)
     # A traced network is compared with another runtime, tensor by tensor, so that all channels must be there. And
     # which ones are dead depends on values that may be replaced.
-    keep = options.get("dead-channels") == "keep" or bool(options.get("trace")) or form.replaceable
+    keep = options.get("dead-channels") == "keep" or settings.trace or settings.replaceable
     optimised = whole if keep else remove_dead_channels(whole)
-    memory, trace, trees = (
-        options.get("memory", DEFAULT_MEMORY),
-        bool(options.get("trace")),
-        _form_of_trees(graph, request),
-    )
-    settings = CodegenSettings(request.cpu, str(memory), trace, trees, form.arena_io, form.replaceable)
     if request.executor == "graph":
         target = _target(request.cpu)
         module = graph_executor.graph_module(optimised, whole, interface, settings, request, target, model_id, budget)
@@ -194,6 +188,13 @@ def compile_graph(
         external_dependencies=(TVM_RUNTIME,) if form.packed else (),
     )
     return Library((module,))
+
+
+def _settings(request: CompileRequest, graph: Graph) -> CodegenSettings:
+    options, form = request.options, form_of(request)
+    memory, trace = str(options.get("memory", DEFAULT_MEMORY)), bool(options.get("trace", False))
+    trees = _form_of_trees(graph, request)
+    return CodegenSettings(request.cpu, memory, trace, trees, form.arena_io, form.replaceable)
 
 
 def _cost_of_blob(
