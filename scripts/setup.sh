@@ -59,10 +59,11 @@ missing_packages() {
     [ "$extra" != test ] || missing_test_packages
 }
 
-# Packages that only tests use: Git, Cargo, a sandbox, GDB, Cppcheck, compilers and an emulator for other CPUs than those
+# Packages that only tests use: Git, OpenSSH, Cargo, a sandbox, GDB, Cppcheck, compilers and an emulator for other CPUs than those
 # of `make demo`, a browser with its driver, and a server with OpenSSL for its certificate.
 missing_test_packages() {
     has git || echo git
+    has ssh-keygen || echo openssh-client
     has cargo || echo cargo
     has bwrap || echo bubblewrap
     has gdb-multiarch || echo gdb-multiarch

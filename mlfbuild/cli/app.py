@@ -80,7 +80,10 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "report": "Build, then report the flash and RAM that each model uses.",
         "fleet": "Collect the reports of many images and commits in one table.",
         "sbom": "Write a software bill of materials.",
+        "provenance": "Write where the image ELF is from.",
         "bundle": "Pack the data with which another machine verifies an image.",
+        "sign": "Sign files with a key of ssh-keygen.",
+        "verify-signature": "Check who signed files.",
         "params": "Write the constants of the image ELF to a file.",
         "clashes": "Fail if two linked models share a global symbol.",
     },
@@ -108,6 +111,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     "archives": ("inspect", "validate", "convert", "merge", "split", "compare", "unpack"),
     "devices": ("flash", "run-firmware", "calibrate"),
     "images": ("params", "clashes"),
+    "signatures": ("sign", "verify-signature"),
     "tool": ("boards", "schema", "cmake-dir", "completion"),
 }
 """Modules with several verbs; every other verb is in the module of its name."""

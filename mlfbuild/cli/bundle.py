@@ -11,7 +11,7 @@ from mlfbuild.cli.options import FILE, SharedOptions, complete_board, complete_c
 from mlfbuild.cli.output.hashes import bundle_json, bundle_rows
 from mlfbuild.cli.output.printing import note, show_result
 from mlfbuild.cli.output.progress import building, working
-from mlfbuild.core import UsageError, text_table
+from mlfbuild.core import UsageError, sha256, text_table
 
 if TYPE_CHECKING:
     from mlfbuild.usecases import WrittenBundle
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 @click.option("--board", metavar="NAME", help="With ARCHIVE: board that QEMU emulates.", shell_complete=complete_board)
 @click.option("--mcu", metavar="NAME", help="With ARCHIVE: microcontroller of the device.")
 @click.option("--elf", type=FILE, metavar="FILE", help="Make the bundle for this image only.")
+@click.option("--provenance", type=FILE, metavar="FILE", help="Include this statement and its signature.")
 @click.option("-o", "output", type=FILE, required=True, metavar="OUT.mlfbundle", help="Bundle to write.")
 def bundle(
     options: SharedOptions,
@@ -38,6 +39,7 @@ def bundle(
     board: str | None,
     mcu: str | None,
     elf: Path | None,
+    provenance: Path | None,
     output: Path,
 ) -> None:
     """Pack the data with which another machine verifies an image.
@@ -63,7 +65,9 @@ def bundle(
         raise UsageError.not_applicable(refused[0], reason, hint)
     if archives:
         with working(options, "bundling"):
-            written = bundle_archives(archives, vectors, output, cpu=cpu, board=board, mcu=mcu, image=elf)
+            written = bundle_archives(
+                archives, vectors, output, cpu=cpu, board=board, mcu=mcu, image=elf, provenance=provenance
+            )
     else:
         from mlfbuild.jobs import load
 
@@ -75,6 +79,7 @@ def bundle(
                 options.model,
                 output,
                 image=elf,
+                provenance=provenance,
                 jobs=options.jobs,
                 frozen=options.frozen,
                 progress=progress,
@@ -88,6 +93,8 @@ def _show(options: SharedOptions, written: WrittenBundle) -> None:
         if model.vectors is None and not options.quiet:
             note(f"no vectors for module {model.subject.name}: its ID is compared, but it is not run")
     rows = bundle_rows(found, written.sha256)
+    if found.provenance:
+        rows += [("provenance", "signed" if found.signature else "not signed", sha256(found.provenance))]
     rows += [("image", "only this one", found.image_sha256)] if found.image_sha256 else []
     value = {"bundle": written.path, **bundle_json(found, written.sha256)}
     show_result(options, value, f"{written.path}: written\n{text_table(rows, indent=2)}")

@@ -14,6 +14,7 @@ from mlfbuild.cli.options import (
     complete_board,
     elf_option,
     runner_option,
+    signers_option,
     timeout_option,
     verb,
 )
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 @bundle_option
 @click.option("--board", metavar="NAME", help="With --bundle: board that QEMU emulates.", shell_complete=complete_board)
 @runner_option
+@signers_option
 def flash(
     options: SharedOptions,
     firmware: str | None,
@@ -41,6 +43,7 @@ def flash(
     bundle: Path | None,
     board: str | None,
     runner: tuple[str, ...],
+    signers: Path | None,
 ) -> None:
     """Write a firmware to the device of its target.
 
@@ -48,12 +51,13 @@ def flash(
     Its memory is read back and compared with the image, and the firmware starts.
 
     With --bundle and --elf, no project is needed: the image is compared with the bundle first. The device is that of
-    --board or --runner, or the bundle's board.
+    --board or --runner, or the bundle's board. With --signers, the bundle must have a provenance of the image that one
+    of them signed.
     """
     if bundle is not None:
-        _flash_received(options, firmware, elf, bundle, board, runner)
+        _flash_received(options, firmware, elf, bundle, board, runner, signers)
         return
-    for name, value in (("--board", board), ("--runner", runner)):
+    for name, value in (("--board", board), ("--runner", runner), ("--signers", signers)):
         if value:
             raise UsageError.needs_another(
                 name, "without a bundle, the project file selects the device", "add --bundle"
@@ -86,6 +90,7 @@ def _flash_received(
     bundle: Path,
     board: str | None,
     runner: tuple[str, ...],
+    signers: Path | None,
 ) -> None:
     from mlfbuild.usecases import ChosenImage, flash_firmware
 
@@ -94,7 +99,7 @@ def _flash_received(
         raise UsageError.not_applicable(
             given[0] if given else str(firmware), "applies only to a project", "omit it with --bundle"
         )
-    received = shown_image(options, bundle, elf, "--elf FILE", board=board, runner=runner)
+    received = shown_image(options, bundle, elf, "--elf FILE", board=board, runner=runner, signers=signers)
     with showing_progress(options, "flash") as progress:
         device = flash_firmware(ChosenImage(received.elf, received.target), progress)
     show_result(options, {**hashes_json(received), "device": device}, f"{received.elf}: written to {device}")

@@ -242,6 +242,9 @@ elf_option = click.option("--elf", type=FILE, metavar="FILE", help="Use this ima
 """An image instead of a firmware of the project."""
 
 bundle_option = click.option("--bundle", type=FILE, metavar="FILE", help="Use this bundle; no project needed.")
+signers_option = click.option(
+    "--signers", type=FILE, metavar="FILE", help="With --bundle: who may have signed its provenance."
+)
 runner_option = click.option(
     "--runner", multiple=True, metavar="KEY=VALUE", help="With --bundle: key of a runner; repeatable."
 )

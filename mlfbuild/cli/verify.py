@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mlfbuild.cli.options import FILE, SharedOptions, bundle_option, complete_board, runner_option, timeout_option, verb
+from mlfbuild.cli.options import (
+    FILE,
+    SharedOptions,
+    bundle_option,
+    complete_board,
+    runner_option,
+    signers_option,
+    timeout_option,
+    verb,
+)
 from mlfbuild.cli.output.ci_formats import JUnitCase, write_junit
 from mlfbuild.cli.output.evaluations import show_evaluations
 from mlfbuild.cli.output.hashes import hashes_json, shown_image
@@ -40,6 +49,7 @@ _FOR_PEOPLE = {"text", "github"}
 @click.option("--emulator", is_flag=True, help="Use the boards of targets instead of their devices.")
 @bundle_option
 @runner_option
+@signers_option
 @timeout_option(usual=120)
 @click.option("--junit", type=FILE, metavar="FILE", help="Also write the results as JUnit XML.")
 def verify(
@@ -53,6 +63,7 @@ def verify(
     emulator: bool,
     bundle: Path | None,
     runner: tuple[str, ...],
+    signers: Path | None,
     timeout: float | None,
     junit: Path | None,
 ) -> None:
@@ -65,20 +76,23 @@ def verify(
 
     With --in, call the models in a firmware image that you ship: it is loaded, runs from reset to main on the target's
     device, and there the models' run functions are called with each vector. With --parameters, the firmware's own
-    function first checks and uses the blob. With --bundle, no project is needed: the
-    image is compared with the bundle, and the device is that of --board or --runner, or the bundle's board.
+    function first checks and uses the blob. With --bundle, no project is needed: the image is compared with the bundle,
+    and the device is that of --board or --runner, or the bundle's board. With --signers, the bundle must have a
+    provenance of the image that one of them signed.
 
     With --elf, run test firmware that another build made: the CMake target mlf_<model>_verify of a tree that
     `mlfbuild build --tree DIR --with-verify` wrote.
     """
     if bundle is not None:
         _check_only_bundle(options, {"elf": elf, "vectors": vectors, "emulator": emulator, "parameters": parameters})
-        _verify_bundle(options, bundle, image, board, runner, timeout, junit, flash=not no_flash)
+        _verify_bundle(options, bundle, image, board, runner, signers, timeout, junit, flash=not no_flash)
         return
     if runner:
         raise UsageError.needs_another(
             "--runner", "without a bundle, the project file selects the runner", "add --bundle"
         )
+    if signers is not None:
+        raise UsageError.needs_another("--signers", "only a bundle has a signed provenance", "add --bundle")
     if elf is not None and (image is not None or emulator):
         raise UsageError.not_applicable(
             "--in" if image is not None else "--emulator", "test firmware names its board", "omit it with --elf"
@@ -116,6 +130,7 @@ def _verify_bundle(
     image: Path | None,
     board: str | None,
     runner: tuple[str, ...],
+    signers: Path | None,
     timeout: float | None,
     junit: Path | None,
     *,
@@ -123,7 +138,7 @@ def _verify_bundle(
 ) -> None:
     from mlfbuild.usecases import verification_failed, verify_received
 
-    received = shown_image(options, bundle, image, "--in FILE", board=board, runner=runner)
+    received = shown_image(options, bundle, image, "--in FILE", board=board, runner=runner, signers=signers)
     with showing_progress(options, "verify") as progress:
         reports = verify_received(received, flash=flash, timeout=timeout, progress=progress)
     problems = [
@@ -215,7 +230,7 @@ def _verify_project(
     jobs = verify_jobs(project, targets, project.root / BUILD_FOLDER, timeout, needed=not evaluations)
     if image is not None:
         jobs = jobs_in_image(jobs, image, flash=flash)
-        jobs = jobs if blob is None else with_parameters(jobs, *blob)
+        jobs = jobs if blob is None else with_parameters(project, jobs, *blob)
     skipped = left_out(project, targets)  # noted, so that a model without vectors is not taken for one that passed
     note_all(options, skipped, "not verified: ")
     note_all(options, () if image else unchecked_in_runs(project, targets), "not checked: ")

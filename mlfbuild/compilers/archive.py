@@ -34,13 +34,19 @@ class ArchiveCompiler:
         """Return the library in ``request.source``, in the current version.
 
         Modules keep their names, unless the option ``module-name`` is set.
-        Raises ``InputFileError`` if the file is not a valid archive, ``UsageError`` if the request has an option, an
-        executor or a placement that the archive does not have, or a CPU that cannot run its code.
+        Raises as ``check_signed`` if the request has ``trust``, ``InputFileError`` if the file is not a valid archive,
+        ``UsageError`` if the request has an option, an executor or a placement that the archive does not have, or a CPU
+        that cannot run its code.
         """
-        from mlfbuild.archive import open_archive  # builds without an archive to read start faster
+        from mlfbuild.archive import open_archive, open_archive_with_id  # builds without an archive start faster
 
         refuse_options(self, request)
-        library = open_archive(request.source)
+        if request.trust is None:
+            library = open_archive(request.source)
+        else:
+            # The hash that images have is that of the bytes whose signature was checked.
+            library, digest = open_archive_with_id(request.source, request.trust)
+            library = _with_source(library, digest)
         if _NAME in request.options:
             library = _renamed(library, request)
         # After the renaming, so that messages and the files that conversion creates have the names of this project.
@@ -68,6 +74,11 @@ def _why_not(key: str, value: OptionValue) -> Mistake | None:
         return check_switch(value)
     reason = f"an archive is already compiled, so its only options are {_NAME}, {_RUNTIME} and {HOOK}"
     return Mistake("option-of-compiled-archive", reason=reason, hint="remove it")
+
+
+def _with_source(library: Library, digest: str) -> Library:
+    modules = (m if m.model_id or m.source_sha256 else replace(m, source_sha256=digest) for m in library.modules)
+    return replace(library, modules=tuple(modules))
 
 
 def _with_its_runtime(library: Library, request: CompileRequest) -> Library:

@@ -2,13 +2,13 @@
 
 ``errors`` has one class for each exit code, and ``mistakes`` reasons to refuse a value whose place is not known yet.
 ``files`` reads and writes files as a whole and lets one process at a time write, and ``foreign_files`` recognises
-models that mlfbuild does not read; ``patterns`` finds files by ``*``. ``processes`` finds and runs programs,
-``keeper`` ends them if this process is killed, and ``system_packages`` has the commands that install them; ``git``
-reads repositories, ``threads`` does work beside other work, and ``extras`` are the Python packages that only some
-projects need. ``text`` puts untrusted names on one printable line, ``table`` lays out columns, ``c_words`` are reserved
-in C, and ``protobuf`` writes integers of binary files. ``keys`` declares the keys of files, ``package`` reads and
-hashes mlfbuild's own files, and ``lazy`` makes the faces of rooms, and imports large libraries when they are first
-used.
+models that mlfbuild does not read; ``patterns`` finds files by ``*``. ``processes`` finds and runs programs, ``keeper``
+ends them if this process is killed, and ``system_packages`` has the commands that install them; ``git`` reads
+repositories, ``signatures`` checks who signed a file, ``threads`` does work beside other work, and ``extras`` are the
+Python packages that only some projects need. ``text`` puts untrusted names on one printable line, ``table`` lays out
+columns, ``c_words`` are reserved in C, and ``protobuf`` writes integers of binary files. ``keys`` declares the keys of
+files, ``package`` reads and hashes mlfbuild's own files, and ``lazy`` makes the faces of rooms, and imports large
+libraries when they are first used.
 
 The room reads no models, targets or archives, and imports no other room.
 """
@@ -45,6 +45,9 @@ if TYPE_CHECKING:
         run_ninja, running, signals_masked, stops_held, tool_variable, writing_to,
     )
     from mlfbuild.core.protobuf import varint
+    from mlfbuild.core.signatures import (
+        SIGNATURE_MARK, Signer, Trust, check_signature, check_signed, sign_bytes, signature_path,
+    )
     from mlfbuild.core.system_packages import HOST_COMPILER, how_to_install
     from mlfbuild.core.table import text_table
     from mlfbuild.core.templates import text_templates

@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from mlfbuild.jobs.firmware_build import (
         check_compiler, check_flags, cross_build, did_something, path_problem, start_up_problem,
     )
-    from mlfbuild.jobs.inputs import inputs_hash, read_files, watched_inputs
+    from mlfbuild.jobs.inputs import inputs_hash, read_files, trust_files, watched_inputs
     from mlfbuild.jobs.libraries import (
         bundle_key, copied_files, dependency_settings, original_files, original_folders, target_dependencies,
         write_target_dependencies,

@@ -21,6 +21,7 @@ from mlfbuild.core import (
     open_binary,
     real_place,
     sha256,
+    signature_path,
     walk_visible,
 )
 from mlfbuild.jobs.model_job import CompileJob
@@ -30,14 +31,25 @@ from mlfbuild.project import KeyPath, Project
 
 
 def read_files(job: CompileJob) -> list[Path]:
-    """Return the model file of ``job``, the files with its weights, and those that its program reads, each once.
+    """Return the model file of ``job``, the files with its weights, those that its program reads, and its signature.
 
     For a model that the build quantises, this is the float network, with the data that calibrate it. Raises
     ``InputFileError`` if a file with weights is missing or outside of the model's folder.
     """
     source, step = job.request.source, job.quantize
     files = [source, *SourceFiles(source).weights.values()] if step is None else step.reads
-    return list(dict.fromkeys([*files, *_inputs(job.request.program)]))
+    return list(dict.fromkeys([*files, *_inputs(job.request.program), *trust_files(job).values()]))
+
+
+def trust_files(job: CompileJob) -> dict[str, Path]:
+    """Return the files that decide whether the source of ``job`` is trusted, by what they are; none without ``trust``.
+
+    They decide no byte of the archive, but an archive whose signature is no longer accepted is out of date.
+    """
+    request = job.request
+    if request.trust is None:
+        return {}
+    return {"signature": signature_path(request.source), "allowed signers": request.trust.signers}
 
 
 def watched_inputs(job: CompileJob) -> list[Path]:
@@ -47,7 +59,7 @@ def watched_inputs(job: CompileJob) -> list[Path]:
     """
     if job.request.program is not None:
         return [*read_files(job), *_folders(job.request.program)]
-    return [job.request.source] if job.compiler == "archive" else []
+    return [job.request.source, *trust_files(job).values()] if job.compiler == "archive" else []
 
 
 def inputs_hash(program: CompilerProgram) -> str:

@@ -145,11 +145,12 @@ def _required(job: CompileJob) -> Iterator[tuple[Requirement, Library]]:
     An archive that is made from another archive has the same requirements.
     """
     # The source, because the archive may not have been made yet when SCons asks.
+    # ``trust`` is only for sources: other compilers than `archive` have none.
     path = job.request.source if job.compiler == "archive" else job.archive
     if path.is_file():
         from mlfbuild.requirements import model_requirements
 
-        library = archives.open_archive(path)
+        library = archives.open_archive(path, job.request.trust)
         for module in library.modules:
             yield from ((each, library) for each in model_requirements(module, job.model, job.request.source))
 

@@ -16,6 +16,7 @@ from mlfbuild.core import (
     CheckFailedError,
     ConflictError,
     InputFileError,
+    Trust,
     package_fingerprint,
     read_bytes,
     write_atomic,
@@ -34,7 +35,7 @@ from mlfbuild.jobs.actions import (
 from mlfbuild.jobs.budgets import TargetBudgets
 from mlfbuild.jobs.compilation import Compiled, check_ram, compile_model, sizes
 from mlfbuild.jobs.devices import check_device_objects
-from mlfbuild.jobs.inputs import input_digests
+from mlfbuild.jobs.inputs import input_digests, trust_files
 from mlfbuild.jobs.libraries import bundle_key
 from mlfbuild.jobs.locks import Notify
 from mlfbuild.jobs.model_job import CompileJob, TargetJob
@@ -63,6 +64,8 @@ def compile_action(job: CompileJob) -> Action:
     inputs = {f"model {source.name}": identity, **dict(flat(job.named_settings()))}
     if job.request.program is not None:
         inputs |= {"version": program_version(job), **input_digests(job.request.program)}
+    # Also for a signature that is missing: what was made when there was one is out of date.
+    inputs |= {name: hash_of(path) for name, path in trust_files(job).items()}
     bundled = bundle_key(job) if job.bundles else ""
     if bundled:
         inputs["bundled libraries"] = bundled
@@ -238,13 +241,15 @@ def outline_of(job: CompileJob) -> Library | None:
     return archives.open_archive(job.archive) if is_current(job) else None
 
 
-def unpack_archive(archive: Path, directory: Path, settings: TreeSettings | None = None) -> UnpackResult:
-    """Unpack ``archive`` into the tree ``directory``.
+def unpack_archive(
+    archive: Path, directory: Path, settings: TreeSettings | None = None, trust: Trust | None = None
+) -> UnpackResult:
+    """Unpack ``archive``, which ``trust`` must have signed, into the tree ``directory``.
 
-    Raises ``InputFileError``, ``ConflictError`` (before anything is written), ``StorageError``, and ``UsageError`` if
+    Raises as ``open_archive``, ``ConflictError`` (before anything is written), ``StorageError``, and ``UsageError`` if
     the placement has a section for data that the archive's own code defines, or as ``parts_of``.
     """
-    library, archive_id = archives.open_archive_with_id(archive)
+    library, archive_id = archives.open_archive_with_id(archive, trust)
     settings = settings or TreeSettings()
     if settings.placement is not None and settings.placement.sections:
         check_placement(library, settings.placement, settings.model or archive.name, str(archive))

@@ -84,9 +84,11 @@ class CompileJob:
         return json.dumps(self.named_settings(), sort_keys=True)
 
     def all_settings(self) -> str:
-        """Return ``settings``, with those of the step that makes the source, if there is one."""
-        step = {} if self.quantize is None else {"quantize": self.quantize.settings()}
-        return json.dumps({**self.named_settings(), **step}, sort_keys=True)
+        """Return ``settings``, with those of the step that makes the source, and whether the source must be signed."""
+        more: dict[str, object] = {} if self.quantize is None else {"quantize": self.quantize.settings()}
+        # A commit that requires a signature affects the model, although it changes no byte.
+        more |= {} if self.request.trust is None else {"trust": True}
+        return json.dumps({**self.named_settings(), **more}, sort_keys=True)
 
     def named_settings(self) -> dict[str, Any]:
         """Return everything that determines the archive except the content of the model file and the generator.
@@ -139,8 +141,12 @@ class CompileJob:
         return {} if self.locked is None else {"locked": self.locked}
 
     def sharing_key(self) -> tuple[str, str]:
-        """Return a key that is equal for jobs with equal archives: settings and path of the model file."""
-        return self.settings(), str(self.request.source.absolute())
+        """Return a key that is equal for jobs with equal archives: settings and path of the model file.
+
+        Jobs of two projects that trust other people are not equal: one may refuse what the other one builds.
+        """
+        source, trust = self.request.source.absolute(), self.request.trust
+        return self.settings(), str(source) if trust is None else f"{source}\0{trust.signers.absolute()}"
 
 
 @dataclass(frozen=True)

@@ -135,6 +135,8 @@ def _data_of(project: Project) -> Iterator[tuple[KeyPath, DataKeys]]:
 
 
 def _missing_toolchains(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
+    if project.trust is not None and not project.trust.signers.is_file():
+        yield ("trust", "signers"), _why_no_file(project.trust.signers)
     for target in project.targets.values():
         devices = ((("devices", name), device.toolchain) for name, device in target.devices.items())
         for path, toolchain in (((), target.toolchain), *devices):
@@ -207,7 +209,7 @@ def _hook_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
         if model.compiler == "archive" and model.options.get(HOOK) is True:
             try:
                 # Only the metadata is read; contents are opened when they are used.
-                mistake = why_no_hook(archive.open_archive(model.source), str(model.source))
+                mistake = why_no_hook(archive.open_archive(model.source, model.trust), str(model.source))
             except MlfError:
                 continue
             if mistake is not None:
@@ -223,7 +225,7 @@ def _sharing_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
         from mlfbuild.executor import why_not_shared  # projects without such archives do not need it
 
         try:
-            modules = archive.open_archive(model.source).modules
+            modules = archive.open_archive(model.source, model.trust).modules
             mistakes = {module.name: why_not_shared(module) for module in modules}
         except MlfError:
             continue

@@ -170,6 +170,7 @@ def _compile_job(model: ModelSpec, target: TargetSpec, tree: Path, step: Quantiz
         interface=model.interface,
         program=model.program,
         extensions=model.extensions,
+        trust=model.trust,
     )
     return CompileJob(
         target=target.name,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from mlfbuild.core import Mistake, UsageError
+from mlfbuild.core import Mistake, Trust, UsageError
 from mlfbuild.library.keys.interface_names import InterfaceNames
 from mlfbuild.library.keys.memories import ArenaMemory
 from mlfbuild.library.keys.placement import Placement
@@ -51,6 +51,8 @@ class CompileRequest:
     """Facts for later stages, which each module of the archive records."""
     memories: tuple[ArenaMemory, ...] = ()
     """Memories for tensors, scratch memory and state; empty for one arena in the section of ``placement``."""
+    trust: Trust | None = None
+    """Who must have signed the source, an archive; ``None`` if anyone may have made it. It decides no byte."""
 
 
 class Compiler(Protocol):

@@ -121,10 +121,12 @@ def _positions(document: Document) -> dict[KeyPath, Position]:
 
 def _model(name: str, model: ModelSpec, project: Project, root: Path) -> ModelSpec:
     found = root / VECTORS_FOLDER / f"{name}.npz"
+    compiler = model.compiler or SOURCES[source_suffix(model.source.name)]
     return replace(
         model,
         name=name,
-        compiler=model.compiler or SOURCES[source_suffix(model.source.name)],
+        compiler=compiler,
+        trust=project.trust_in(compiler),
         targets=tuple(project.targets) if model.targets is ALL else model.targets,
         vectors=model.vectors or ({"": found} if found.is_file() else {}),
         placement=replace(model.placement, shares_workspace=name in project.share_workspace),

@@ -1,4 +1,4 @@
-"""Where a project's work runs and where its results are kept: the sections ``jobs`` and ``cache``."""
+"""Services and people that a project relies on: the sections ``jobs``, ``cache`` and ``trust``."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from mlfbuild.cache import DEFAULT_LIMIT, CacheSettings, remote_problem
-from mlfbuild.core import Mistake, in_quotes
-from mlfbuild.core.keys import Keys, Rule, Size, one_of
+from mlfbuild.core import Mistake, Trust, in_quotes
+from mlfbuild.core.keys import NOT_EMPTY, Keys, ProjectPath, Rule, Size, one_of
 from mlfbuild.project.engines import DASK, ENGINES, HERE
 
 if TYPE_CHECKING:
@@ -62,6 +62,31 @@ class ResultCacheKeys(Keys):
     def settings(self) -> CacheSettings:
         """Return the keys as the cache reads them."""
         return CacheSettings(None, self.limit, self.remote, self.push)
+
+
+ARCHIVES, BLOBS = "archives", "parameters"
+SIGNED = (ARCHIVES, BLOBS)
+"""What a project may require to be signed."""
+
+
+@dataclass(frozen=True)
+class TrustKeys(Keys):
+    """People whose signatures a project requires."""
+
+    TITLE = "trust"
+
+    signers: ProjectPath
+    """File of allowed signers, as Git has it for commits: identities and a public key on each line (ssh-keygen)."""
+    require: Annotated[tuple[Annotated[str, one_of("requirement", SIGNED)], ...], NOT_EMPTY]
+    """What must be signed by one of them: archives, every source that is one, but not those that a build makes;
+    parameters, every blob that a command reads."""
+
+    def of(self, kind: str) -> Trust | None:
+        """Return who must have signed files of this ``kind``, one of ``SIGNED``; ``None`` if anyone may have made them.
+
+        Whoever reads such a file calls ``core.check_signed`` with its bytes before it parses them.
+        """
+        return Trust(self.signers) if kind in self.require else None
 
 
 def check_services(document: Document) -> None:

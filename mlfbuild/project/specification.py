@@ -12,7 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from mlfbuild.core import Diagnostic, Mistake
+from mlfbuild.core import Diagnostic, Mistake, Trust
 from mlfbuild.core.keys import (
     DERIVED,
     EXACT,
@@ -50,7 +50,7 @@ from mlfbuild.project.problems import KeyPath, Position, Problem, in_file_order
 from mlfbuild.project.program import EXTERNAL_COMPILERS, Command
 from mlfbuild.project.provider import Provider
 from mlfbuild.project.runner import RunnerKeys
-from mlfbuild.project.services import JobsKeys, ResultCacheKeys
+from mlfbuild.project.services import ARCHIVES, BLOBS, JobsKeys, ResultCacheKeys, TrustKeys
 from mlfbuild.quantization import QuantizeKeys
 from mlfbuild.targets import TimingKeys
 
@@ -216,6 +216,8 @@ class ModelSpec(Keys):
     """Licence of the model as an SPDX expression, for `mlfbuild sbom`: Apache-2.0"""
     folder: Path = field(default=Path(), metadata=DERIVED)
     """Folder of the project file, in which ``program`` runs."""
+    trust: Trust | None = field(default=None, metadata=DERIVED)
+    """Who must have signed ``source``: ``trust`` of the project for an archive, ``None`` if anyone may have made it."""
 
     @property
     def parameter_options(self) -> Mapping[str, OptionValue]:
@@ -308,6 +310,8 @@ class Project(Keys):
     """Where models are compiled and checks run. Default: on this machine."""
     cache: ResultCacheKeys = field(default_factory=ResultCacheKeys)
     """Where compiled archives are kept. Default: 2 GiB in your cache folder."""
+    trust: TrustKeys | None = None
+    """Who must have signed the files that others made. Default: signatures are not checked."""
     positions: Mapping[KeyPath, Position] = field(default_factory=dict, compare=False, repr=False, metadata=DERIVED)
     watched: tuple[Path, ...] = field(default=(), metadata=DERIVED)
     """Folders in which a new file can be another model, because a pattern of ``models`` matches it; and the record of
@@ -317,6 +321,15 @@ class Project(Keys):
     def root(self) -> Path:
         """Folder of the project file; relative paths in the file start here and are already joined to it."""
         return self.path.parent
+
+    @property
+    def blob_trust(self) -> Trust | None:
+        """Who must have signed blobs of parameters; ``None`` if anyone may have made them."""
+        return None if self.trust is None else self.trust.of(BLOBS)
+
+    def trust_in(self, compiler: str) -> Trust | None:
+        """Return who must have signed the sources of models with this ``compiler``; ``None`` if anyone may have."""
+        return None if self.trust is None or compiler != "archive" else self.trust.of(ARCHIVES)
 
     @property
     def baseline(self) -> BudgetFile | None:

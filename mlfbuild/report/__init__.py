@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from mlfbuild.report.operators.runs import (
         MEASURED_RUNS, nothing_to_profile, placed_extents, profiles, runs_of, watched_runs,
     )
+    from mlfbuild.report.provenance import Artifact, ClaimedProvenance, Provenance, is_statement, read_provenance
     from mlfbuild.report.sizes.image import read_image
     from mlfbuild.report.sizes.images import ImageSizes, any_image_sizes, image_sizes
     from mlfbuild.report.sizes.owners import ARENA, STATE, Owner

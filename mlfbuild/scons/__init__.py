@@ -55,6 +55,9 @@ Construction variables
         For ``MlfArchive`` with the compiler ``tvm``: the Python interpreter with TVM; by default ``python3``.
     ``MLFOPTIONS``
         For ``MlfArchive``: the compiler's options.
+    ``MLFSIGNERS``
+        For ``MlfArchive``, ``MlfMerge`` and ``MlfUnpack``: the file of allowed signers of archives that SCons does not
+        make.
     ``MLFBLOBS``
         How graphs and parameters get into images: ``array`` or ``incbin``.
     ``MLFSECTION``
@@ -131,6 +134,7 @@ _DEFAULTS = {
     "MLFEXECUTOR": "",
     "MLFPYTHON": "",
     "MLFOPTIONS": {},
+    "MLFSIGNERS": "",
     "MLFBLOBS": "array",
     "MLFARCHIVECOMSTR": "Compiling model $SOURCE -> $TARGET",
     "MLFQUANTIZECOMSTR": "Quantising $SOURCE -> $TARGET",

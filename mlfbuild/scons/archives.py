@@ -14,7 +14,7 @@ from SCons.Node.FS import get_default_fs
 from SCons.Script import GetOption
 
 from mlfbuild import jobs
-from mlfbuild.core import InputFileError, package_fingerprint
+from mlfbuild.core import InputFileError, Trust, package_fingerprint, signature_path
 from mlfbuild.native import SourceFiles
 from mlfbuild.scons.actions import Begin, action, as_user_error, checked_action, show
 
@@ -147,7 +147,21 @@ def _job(target: list[Any], source: list[Any], env: Any) -> jobs.CompileJob:
         executor=env.subst("$MLFEXECUTOR"),
         python=env.subst("$MLFPYTHON"),
         options=dict(env["MLFOPTIONS"]),
+        trust=_trust(env, source[0]),
     )
+
+
+def _trust(env: Any, source: Any) -> Trust | None:
+    """Return who must have signed ``source`` without a project file: those of MLFSIGNERS, unless SCons makes it."""
+    signers = env.subst("$MLFSIGNERS")
+    return None if not signers or source.has_builder() else Trust(Path(env.File(signers).srcnode().get_abspath()))
+
+
+def _signatures(env: Any, source: list[Any]) -> list[Any]:
+    """Return the nodes that decide whether each of ``source`` is trusted; a signature that is missing has none."""
+    trusts = {Path(node.srcnode().get_abspath()): _trust(env, node) for node in source}
+    files = [(signature_path(path), trust.signers) for path, trust in trusts.items() if trust is not None]
+    return [env.File(str(path)) for pair in files for path in pair if path.is_file()]
 
 
 def _archive_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
@@ -156,7 +170,7 @@ def _archive_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[li
     env.Depends(target, [env.Value(job.settings()), env.Value(package_fingerprint())])
     # scons -c must work although a file with weights is missing.
     if not GetOption("clean") and not GetOption("help"):
-        env.Depends(target, [env.File(str(path)) for path in _weights(job)])
+        env.Depends(target, [env.File(str(path)) for path in (*_weights(job), *jobs.trust_files(job).values())])
         if job.bundles:
             env.Depends(target, env.Value(as_user_error(jobs.bundle_key)(job)))
     if target[0] in _jobs:
@@ -241,15 +255,16 @@ def _call(function: Callable[[A], R], argument: A) -> R:
 
 
 def _merge_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
-    env.Depends(target, env.Value(package_fingerprint()))
+    env.Depends(target, [env.Value(package_fingerprint()), *_signatures(env, source)])
     return target, sorted(source, key=str)  # the order does not change the archive
 
 
-def _merge(target: list[Any], source: list[Any], _env: Any) -> None:
+def _merge(target: list[Any], source: list[Any], env: Any) -> None:
     from mlfbuild.usecases import merge_archives  # not needed in most builds
 
-    paths = [Path(node.rfile().get_abspath()) for node in source]
-    _call(functools.partial(merge_archives, paths), Path(target[0].get_abspath()))
+    trust = {Path(node.rfile().get_abspath()): _trust(env, node) for node in source}
+    signed = {path: one for path, one in trust.items() if one is not None}
+    _call(functools.partial(merge_archives, [*trust], trust=signed), Path(target[0].get_abspath()))
 
 
 def _unpack_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
@@ -257,7 +272,8 @@ def _unpack_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[lis
     outline = _outlines.get(folder)
     nodes = [folder.File(name) for name in (outline.compiled if outline else (jobs.RECORD, jobs.FRAGMENT))]
     settings = _jobs[folder].unpack_settings() if folder in _jobs else str(env.subst("$MLFNAME"))
-    env.Depends(nodes, [env.Value(package_fingerprint()), env.Value(settings)])
+    signatures = [] if folder in _jobs else _signatures(env, source)
+    env.Depends(nodes, [env.Value(package_fingerprint()), env.Value(settings), *signatures])
     env.Precious(nodes)  # SCons removes targets before it builds them, but the old record lists what to prune
     env.NoCache(nodes)  # trees are restored as a whole, from the archive, which may be cached
     # SCons does not look at the content of what it has built: without this, an edited file of a tree would stay.
@@ -296,7 +312,7 @@ def _unpack(target: list[Any], source: list[Any], env: Any, begin: Begin) -> Non
 
         begin()
         archive, path = Path(source[0].get_abspath()), Path(folder.get_abspath())
-        unpack_file(archive, path, model=env.subst("$MLFNAME"), notify=show)
+        unpack_file(archive, path, model=env.subst("$MLFNAME"), trust=_trust(env, source[0]), notify=show)
     for file in target[0].side_effects:
         file.clear_memoized_values()  # SCons remembers that they did not exist, and scanners rely on that
 

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.parameters import MadeParameters, NewParameters, make_parameters
     from mlfbuild.usecases.plan import complete_archives, plan_build, plan_lines, plan_text
     from mlfbuild.usecases.profile import SECONDS_AN_IMAGE, not_profiled, profile_in, profile_models
+    from mlfbuild.usecases.provenance import image_provenance, write_provenance
     from mlfbuild.usecases.quantize import ImproveResult, ImproveStep, improve_file, improve_model, quantize_file
     from mlfbuild.usecases.report import (
         LinkReport, ProjectReport, accept_sizes, models_not_in_images, report_image, report_link, report_project,
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.run_firmware import ChosenImage, chosen_image, run_on_target
     from mlfbuild.usecases.sbom import bill_of_materials, check_complete
     from mlfbuild.usecases.show import FunctionText, ProgramPart, function_called, program_parts
+    from mlfbuild.usecases.sign import sign_files
     from mlfbuild.usecases.split import SplitModule, split_archive
     from mlfbuild.usecases.unpack import unpack_file
     from mlfbuild.usecases.update.differences import ModelUpdate, OutputDifference, UpdatedFigure
@@ -72,6 +74,7 @@ if TYPE_CHECKING:
         verified_state, verify_elf, verify_job, verify_jobs, verify_project, with_parameters, without_runners,
         wrong_outputs,
     )
+    from mlfbuild.usecases.verify_signature import SignatureCheck, refused_signatures, verify_signatures
     from mlfbuild.usecases.watch import Stamps, image_size, project_inputs, stamps, wait_for_change
     from mlfbuild.usecases.why import Explanation, explanation_lines, explanations
 else:

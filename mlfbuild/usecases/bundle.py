@@ -15,6 +15,8 @@ from mlfbuild.core import (
     CheckFailedError,
     Diagnostic,
     ProjectFileError,
+    Signer,
+    Trust,
     UsageError,
     listed,
     quoted,
@@ -27,6 +29,7 @@ from mlfbuild.library import Library
 from mlfbuild.project import Project, RunnerKeys, load_project
 from mlfbuild.targets import MCUS, DeviceMemoryKeys, Mcu, board_called, cpu_called, mcu_called, part_called
 from mlfbuild.usecases.build import build_project
+from mlfbuild.usecases.provenance import bundled_provenance, with_provenance
 from mlfbuild.usecases.verify import verify_jobs
 from mlfbuild.verify import BundledModel, DeviceBundle
 
@@ -64,11 +67,13 @@ def bundle_archives(
     board: str | None = None,
     mcu: str | None = None,
     image: Path | None = None,
+    provenance: Path | None = None,
 ) -> WrittenBundle:
     """Write the bundle of all modules of ``archives``, for a device with ``cpu``, by default that of the archives.
 
     ``vectors`` are files, as ``MODULE=FILE`` if there are several modules. ``image`` is the only image that the bundle
-    is for. Raises ``UsageError`` if the target or a module is unknown, a module or its vectors are named twice, or
+    is for; ``provenance`` is a statement about it, which the bundle gets with the signature beside it. Raises
+    ``UsageError`` if the target or a module is unknown, a module or its vectors are named twice, or
     there is no module, and ``UnsupportedModelError`` if a module cannot be called in an image.
     """
     check_output(output, *archives)
@@ -92,6 +97,7 @@ def bundle_archives(
         ),
         image,
         output,
+        provenance,
     )
 
 
@@ -129,6 +135,7 @@ def bundle_project(
     output: Path,
     *,
     image: Path | None = None,
+    provenance: Path | None = None,
     jobs: int = 1,
     frozen: bool = False,
     progress: Progress | None = None,
@@ -157,7 +164,8 @@ def bundle_project(
     # Another machine has the table of microcontrollers, but not what the project says about its own.
     mcu = target.mcu if target.mcu and target.mcu.name in MCUS else None
     memory = (target.runner.memory if target.runner else None) or _part_memory(target, mcu)
-    return _written(DeviceBundle(target.name, target.cpu, target.board, mcu, tuple(found), memory), image, output)
+    bundle = DeviceBundle(target.name, target.cpu, target.board, mcu, tuple(found), memory)
+    return _written(bundle, image, output, provenance)
 
 
 def _part_memory(target: TargetJob, mcu: Mcu | None) -> DeviceMemoryKeys | None:
@@ -204,10 +212,12 @@ def _model(path: Path, library: Library, identity: str, name: str, vectors: Path
     return BundledModel(subject, path.name, identity, module.model_id, content)
 
 
-def _written(bundle: DeviceBundle, image: Path | None, output: Path) -> WrittenBundle:
+def _written(bundle: DeviceBundle, image: Path | None, output: Path, provenance: Path | None) -> WrittenBundle:
     # The hash in the bundle makes the other machine refuse any other image, even one with the same models.
     if image is not None:
         bundle = replace(bundle, image_sha256=verify.bundled_image(bundle, image))
+    if provenance is not None:
+        bundle = with_provenance(bundle, provenance)
     # Faults and the start of an image are known for M-profile cores only.
     if not bundle.cpu.core.startswith("cortex-m"):
         raise UsageError(
@@ -240,16 +250,26 @@ class ReceivedImage:
     target: TargetJob
     bundle: DeviceBundle
     bundle_sha256: str
+    builder: str = ""
+    """Who built the image, as the statement in the bundle says; empty without one."""
+    signer: Signer | None = None
+    """Who signed the statement; ``None`` if it was not asked who may."""
 
 
-def received_image(path: Path, elf: Path, *, board: str | None = None, runner: Sequence[str] = ()) -> ReceivedImage:
+def received_image(
+    path: Path, elf: Path, *, board: str | None = None, runner: Sequence[str] = (), trust: Trust | None = None
+) -> ReceivedImage:
     """Return the image ``elf`` after it was compared with the bundle ``path``.
+
+    A statement of provenance in the bundle must be about the image. With ``trust``, there must be one, which it has
+    signed: raises ``CheckFailedError`` without, and as ``check_signature``.
 
     The device is ``board`` in QEMU, the one of ``runner`` (``KEY=VALUE`` as in a project file), or the bundle's board.
     Raises ``UsageError`` if there is none, and as ``read_bundle`` and ``bundled_image``.
     """
     bundle = verify.read_bundle(path)
     found = verify.bundled_image(bundle, elf)
+    builder, signer = bundled_provenance(bundle, path, found, trust)
     emulated = board_called(board) if board else bundle.board
     if runner:
         keys = _runner_keys(bundle, runner)
@@ -264,7 +284,7 @@ def received_image(path: Path, elf: Path, *, board: str | None = None, runner: S
             hint="add --runner, such as --runner gdb=localhost:3333",
         )
     target = TargetJob(bundle.target, bundle.cpu, emulated, None, Path(), (), mcu=bundle.mcu, runner=keys)
-    return ReceivedImage(elf, found, target, bundle, sha256(read_bytes(path, "bundle")))
+    return ReceivedImage(elf, found, target, bundle, sha256(read_bytes(path, "bundle")), builder, signer)
 
 
 def _runner_keys(bundle: DeviceBundle, words: Sequence[str]) -> RunnerKeys:

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from mlfbuild.archive import open_archive, write_archive
 from mlfbuild.compilers import compiler_called
-from mlfbuild.core import CheckFailedError, UsageError, counted, write_atomic
+from mlfbuild.core import CheckFailedError, Trust, UsageError, counted, write_atomic
 from mlfbuild.jobs import QuantizeStep, check_replaced, is_model, make_quantized, target_jobs
 from mlfbuild.library import (
     BLOB_MAGIC,
@@ -145,6 +145,8 @@ class _Firmware:
     request: CompileRequest
     vectors: Path | None = None
     quantize: QuantizeStep | None = None
+    trust: Trust | None = None
+    """Who must have signed an archive with the new network."""
 
 
 def _firmware(wanted: NewParameters, project: Project | None) -> _Firmware:
@@ -184,13 +186,13 @@ def _firmware(wanted: NewParameters, project: Project | None) -> _Firmware:
     if step is not None:
         make_quantized(step)
     vectors = project.models[wanted.firmware].vectors.get("")
-    return _Firmware(compiler_called("native").compile(request), request, vectors, step)
+    return _Firmware(compiler_called("native").compile(request), request, vectors, step, project.trust_in("archive"))
 
 
 def _new_library(wanted: NewParameters, firmware: _Firmware, folder: Path) -> Library:
     """Return the library of the new network; it is quantised as the firmware's model is in its build."""
     if not is_model(wanted.source):
-        return open_archive(wanted.source)
+        return open_archive(wanted.source, firmware.trust)
     source = wanted.source
     if firmware.quantize is not None:
         step = replace(firmware.quantize, source=source, made=folder / f"{firmware.request.name}{source.suffix}")

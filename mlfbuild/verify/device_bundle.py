@@ -6,6 +6,8 @@ project or an archive. It is a plain tar, whose bytes follow from its content::
     bundle.json          version of the form, target, SHA-256 of the image if it is known, models, SHA-256 of each file
     modules/kws.json     name, inputs and outputs of a module, with types and shapes, as in the test firmware of verify
     vectors/kws.npz      its inputs and expected outputs
+    provenance.json      where the image is from, if the writer was given a statement; and its signature
+    provenance.json.sig
 
 It contains no code, no weights and no commands, and nothing that belongs to the machine that wrote it, such as paths
 and addresses. Bundles are untrusted: every value is checked before it is used.
@@ -28,7 +30,10 @@ from mlfbuild.targets import BOARDS, CPUS, MCUS, Board, Cpu, DeviceMemoryKeys, M
 from mlfbuild.verify.image import check_tensors
 
 _MANIFEST = "bundle.json"
-_FORM = 1
+_PROVENANCES = _PROVENANCE, _SIGNATURE = ("provenance.json", "provenance.json.sig")
+_FORM = 2
+_WITHOUT_PROVENANCE = 1
+"""The form of bundles without these members, which older versions of mlfbuild read."""
 # Limits for untrusted files. A description of a module has some kilobytes.
 _LARGEST_JSON = 1 << 20
 # Larger files would have to fit the memory of the machine with the device, often a small one.
@@ -69,6 +74,10 @@ class DeviceBundle:
     """Memories of the device; ``None`` if they are those of ``board`` or ``mcu``."""
     image_sha256: str = ""
     """Of the only image that the bundle is for; empty if any image with these models is."""
+    provenance: bytes = b""
+    """Statement about the image; empty for none. Its content is not checked here."""
+    signature: bytes = b""
+    """Of the statement; empty for none."""
 
 
 def pack_bundle(bundle: DeviceBundle) -> bytes:
@@ -81,8 +90,12 @@ def pack_bundle(bundle: DeviceBundle) -> bytes:
         files[_module_path(model.subject.name)] = f"{model.subject.to_json()}\n".encode()
         if model.vectors is not None:
             files[_vectors_path(model.subject.name)] = model.vectors
+    if bundle.provenance:
+        files[_PROVENANCE] = bundle.provenance
+    if bundle.signature:
+        files[_SIGNATURE] = bundle.signature
     manifest = {
-        "mlfbuild_bundle": _FORM,
+        "mlfbuild_bundle": _FORM if bundle.provenance else _WITHOUT_PROVENANCE,
         "written_by": __version__,
         "target": {
             "name": bundle.target,
@@ -143,10 +156,16 @@ def read_bundle(path: Path) -> DeviceBundle:
         tuple(_model(fields, files, path) for fields in models),
         memory,
         _hash(manifest, "image_sha256"),
+        bytes(files.get(_PROVENANCE, b"")),
+        bytes(files.get(_SIGNATURE, b"")),
     )
-    known = {_MANIFEST, *(path for model in bundle.models for path in _paths(model))}
+    known = {
+        _MANIFEST,
+        *(_PROVENANCES if bundle.provenance else ()),
+        *(path for model in bundle.models for path in _paths(model)),
+    }
     for name in files:
-        # The form has no optional parts: a member that nothing refers to is an error of the writer, or was added.
+        # A member that nothing refers to is an error of the writer, or was added.
         if name not in known:
             raise _damaged(path, name, "belongs to no model of the bundle")
     return bundle
@@ -206,7 +225,9 @@ def _check_hashes(files: Mapping[str, Content], manifest: Fields, path: Path) ->
     for name in sorted({*files, *hashes.names()} - {_MANIFEST}):
         if name not in hashes or name not in files:
             raise _damaged(path, name, "is missing" if name in hashes else f"is not in {_MANIFEST}")
-        if len(files[name]) > (_LARGEST_JSON if name.startswith("modules/") else _LARGEST_VECTORS):
+        if len(files[name]) > (
+            _LARGEST_JSON if name.startswith("modules/") or name in _PROVENANCES else _LARGEST_VECTORS
+        ):
             raise _damaged(path, name, f"has {len(files[name]):,} bytes, which is too large")
         expected, found = hashes.text(name), sha256(bytes(files[name]))
         if found != expected:

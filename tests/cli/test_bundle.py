@@ -108,7 +108,7 @@ def test_an_image_other_than_the_chosen_one_is_refused(folder: Folder) -> None:
     [
         ("bundle.json", lambda _: None, "not-a-bundle", ""),
         ("bundle.json", lambda _: b"{", "json-invalid", ": bundle.json"),
-        ("bundle.json", edited(mlfbuild_bundle=2), "json-value-invalid", ": bundle.json: mlfbuild_bundle"),
+        ("bundle.json", edited(mlfbuild_bundle=3), "json-value-invalid", ": bundle.json: mlfbuild_bundle"),
         ("bundle.json", edited(models=[]), "json-value-invalid", ": bundle.json: models"),
         ("bundle.json", edited(image_sha256="x"), "json-value-invalid", ": bundle.json: image_sha256"),
         ("bundle.json", edited(target={"name": "t", "cpu": "z80"}), "json-value-invalid", ": bundle.json: target.cpu"),

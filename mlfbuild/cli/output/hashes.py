@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mlfbuild.cli.output.printing import show
-from mlfbuild.core import UsageError, text_table
+from mlfbuild.core import Trust, UsageError, text_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 
 
 def shown_image(
-    options: SharedOptions, bundle: Path, image: Path | None, option: str, *, board: str | None, runner: tuple[str, ...]
+    options: SharedOptions,
+    bundle: Path,
+    image: Path | None,
+    option: str,
+    *,
+    board: str | None,
+    runner: tuple[str, ...],
+    signers: Path | None,
 ) -> ReceivedImage:
     """Return ``image`` as its ``bundle`` describes it, and print their hashes; ``option`` is the one that names it.
 
@@ -28,7 +35,8 @@ def shown_image(
         raise UsageError(
             "bundle-without-image", place=f"--bundle {bundle}", reason="the image is missing", hint=f"add {option}"
         )
-    received = received_image(bundle, image, board=board, runner=runner)
+    trust = None if signers is None else Trust(signers)
+    received = received_image(bundle, image, board=board, runner=runner, trust=trust)
     if not (options.quiet or options.json):
         show(hashes(received))
     return received
@@ -36,7 +44,11 @@ def shown_image(
 
 def hashes(image: ReceivedImage) -> str:
     """Return the SHA-256 of an image and of what its bundle describes, as a table."""
-    return text_table([("image", image.elf.name, image.sha256), *bundle_rows(image.bundle, image.bundle_sha256)])
+    rows = [("image", image.elf.name, image.sha256), *bundle_rows(image.bundle, image.bundle_sha256)]
+    if image.builder:
+        signed = f"signed by {image.signer}" if image.signer else "who signed it was not checked: add --signers"
+        rows.append(("builder", image.builder, signed))
+    return text_table(rows)
 
 
 def bundle_rows(bundle: DeviceBundle, sha256: str) -> list[tuple[str, str, str]]:
@@ -51,7 +63,8 @@ def bundle_rows(bundle: DeviceBundle, sha256: str) -> list[tuple[str, str, str]]
 
 def hashes_json(image: ReceivedImage) -> dict[str, Any]:
     """Return the same as JSON values."""
-    return {"elf": image.elf, "sha256": image.sha256, **bundle_json(image.bundle, image.bundle_sha256)}
+    provenance = {"builder": image.builder, "signer": image.signer} if image.builder else {}
+    return {"elf": image.elf, "sha256": image.sha256, **bundle_json(image.bundle, image.bundle_sha256), **provenance}
 
 
 def bundle_json(bundle: DeviceBundle, sha256: str) -> dict[str, Any]:

@@ -168,10 +168,12 @@ def _spec(project: Project, source: Path, name: str | None, targets: Sequence[st
     wrong: Mistake | None = MODEL_NAME.check(chosen)
     if wrong is not None:
         raise UsageError(wrong.code, place=f"model {chosen!r}", reason=wrong.reason, hint=f"{wrong.hint}, with --name")
+    compiler = default_compiler(source)
     return ModelSpec(
         name=chosen,
         source=project.root / place.relative_to(root),
-        compiler=default_compiler(source),
+        compiler=compiler,
+        trust=project.trust_in(compiler),
         targets=tuple(chosen_names("target", targets, project.targets)),
         folder=project.root,
     )

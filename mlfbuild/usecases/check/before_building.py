@@ -10,6 +10,7 @@ Each check reads no more than headers, and calls the function that refuses the m
     test set of a model    a file or folder that is missing           missing_test_data
     explore of a model     values that the key cannot have            explore_mistakes
     interface of a model   a wrong count or unknown names             interface_problems
+    source of a model      an archive that trust refuses              check_signed
 """
 
 from __future__ import annotations
@@ -20,7 +21,16 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from mlfbuild import compilers, native, runners, verify
-from mlfbuild.core import Mistake, MlfError, ToolNotFoundError, UsageError
+from mlfbuild.core import (
+    CheckFailedError,
+    InputFileError,
+    Mistake,
+    MlfError,
+    ToolNotFoundError,
+    UsageError,
+    check_signed,
+    read_bytes,
+)
 from mlfbuild.jobs import TargetJob, explore_mistakes, path_problem, start_up_problem, target_jobs, toolchain_of
 from mlfbuild.library import CompileRequest
 from mlfbuild.project import KeyPath, Project, TargetSpec
@@ -56,7 +66,7 @@ def foreseen(project: Project) -> Foreseen:
     except UsageError as error:
         jobs, mistakes = [], [((), Mistake(error.code, reason=f"{error.place}: {error.reason}", hint=error.hint))]
     mistakes += [*_folder(project), *_start_up(project), *_interfaces(project), *missing_test_data(project)]
-    mistakes += explore_mistakes(project)
+    mistakes += [*explore_mistakes(project), *_unsigned(project)]
     warnings: list[tuple[KeyPath, Mistake]] = []
     for job in jobs:
         mistakes += _gdb_server(job)
@@ -92,6 +102,20 @@ def _compiler(target: TargetSpec) -> Iterator[str]:
         require_compiler(toolchain_of(target))
     except ToolNotFoundError as error:
         yield error.message
+
+
+def _unsigned(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
+    """Yield the archives that no allowed signer has signed."""
+    for model in project.models.values():
+        if model.trust is None or not model.trust.signers.is_file():  # which is a mistake of the key
+            continue
+        try:
+            check_signed(model.source, read_bytes(model.source, "archive"), model.trust)
+        except (CheckFailedError, InputFileError) as error:
+            mistake = Mistake(error.code, reason=f"{error.place}: {error.reason}", hint=error.hint)
+            yield ("models", model.name, "source"), mistake
+        except ToolNotFoundError:  # `missing_tools` lists it
+            return
 
 
 def _folder(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:

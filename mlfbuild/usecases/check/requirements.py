@@ -97,7 +97,7 @@ def _modules(model: ModelSpec) -> Sequence[Module] | None:
     from mlfbuild.archive import open_archive  # imported late, because few projects need it
 
     try:
-        return open_archive(model.source).modules
+        return open_archive(model.source, model.trust).modules
     except MlfError:
         return None
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from mlfbuild import jobs
-from mlfbuild.core import UsageError, write_atomic
+from mlfbuild.core import Trust, UsageError, write_atomic
 from mlfbuild.jobs.tree import RECORD
 from mlfbuild.library import OptionValue, chunks
 from mlfbuild.usecases.unpack import unpack_file
@@ -33,18 +33,20 @@ def file_job(
     options: Mapping[str, OptionValue] | None = None,
     places: Sequence[str] = (),
     extensions: Mapping[str, OptionValue] | None = None,
+    trust: Trust | None = None,
 ) -> jobs.CompileJob:
     """Return the job that compiles the file ``source`` into ``archive`` for ``cpu``.
 
     ``cpu`` is a name of ``mlfbuild boards``, or ``host``. An empty ``name`` or ``compiler`` is derived from the file,
     an empty ``executor`` or ``python`` is the compiler's default. ``places`` are ``CLASS=SECTION`` words, and
-    ``extensions`` are recorded in the archive. Nothing is compiled yet::
+    ``extensions`` are recorded in the archive. ``trust`` must have signed a source that is an archive. Nothing is
+    compiled yet::
 
         job = file_job(Path("kws.tflite"), Path("kws.tar"), "cortex-m4", places=["params=.ext"])
 
     Raises ``UsageError`` for unknown or inconsistent values.
     """
-    return jobs.compile_job(
+    job = jobs.compile_job(
         name=name or jobs.default_name(source),
         source=source,
         cpu=cpu,
@@ -56,6 +58,7 @@ def file_job(
         placement=jobs.placement_of(places),
         extensions=extensions,
     )
+    return replace(job, request=replace(job.request, trust=trust)) if job.compiler == "archive" else job
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,15 @@ from pathlib import Path
 
 from mlfbuild.compilers.external import find_program
 from mlfbuild.compilers.tvm import find_interpreter, tvm_version
-from mlfbuild.core import Diagnostic, InputFileError, MlfError, ProjectFileError, ToolNotFoundError, require_extra
+from mlfbuild.core import (
+    Diagnostic,
+    InputFileError,
+    MlfError,
+    ProjectFileError,
+    ToolNotFoundError,
+    find_tool,
+    require_extra,
+)
 from mlfbuild.project import ModelSpec, Project, Provider, asked_for, filled
 from mlfbuild.quantization import engine_of
 from mlfbuild.usecases.check.requirements import known_requirements
@@ -20,7 +28,7 @@ from mlfbuild.usecases.check.requirements import known_requirements
 
 @dataclass(frozen=True)
 class ModelProgram:
-    """The program that compiles a model."""
+    """The program that compiles a model, or checks the signature of an archive."""
 
     model: str
     name: str
@@ -59,10 +67,14 @@ def _found(model: ModelSpec) -> ModelProgram | None:
         return ModelProgram(model.name, _name(model), Path(path))
     if model.compiler == "native" and model.source.suffix.lower() == ".onnx":
         require_extra("onnx", model.source, "reading an .onnx file")
+    if model.trust is not None:
+        return ModelProgram(model.name, _name(model), find_tool("ssh-keygen"))
     return None
 
 
 def _name(model: ModelSpec) -> str:
+    if model.trust is not None:
+        return f"signature of {model.name}"
     if model.quantize:
         return f"quantisation of {model.name}"
     if model.compiler == "native":

@@ -13,7 +13,15 @@ from pathlib import Path
 from mlfbuild import report
 from mlfbuild.archive import open_archive
 from mlfbuild.archive.interface import header_file
-from mlfbuild.core import ToolNotFoundError, UsageError, quoted, read_bytes, write_atomic, write_if_changed
+from mlfbuild.core import (
+    ToolNotFoundError,
+    UsageError,
+    quoted,
+    read_bytes,
+    signature_path,
+    write_atomic,
+    write_if_changed,
+)
 from mlfbuild.jobs import BUILD_FOLDER, CompileJob, Progress, TargetJob, profile_jobs, target_jobs
 from mlfbuild.library import Library, TensorInfo, blob_file
 from mlfbuild.library.cgen import member_name
@@ -274,6 +282,7 @@ def _staged(
     staged = folder / spec.source.name  # the name is in the generated code
     write_atomic(staged, content)
     _copy_weights(new, folder)
+    _copy_signature(spec, new, staged)
     chosen = spec.vectors if vectors is None else {"": vectors}
     return replace(project, models={**project.models, spec.name: replace(spec, source=staged, vectors=chosen)})
 
@@ -283,7 +292,7 @@ def _written(spec: ModelSpec, new: Path | None, content: bytes, vectors: Path | 
     written = []
     if new is not None:
         write_atomic(spec.source, content)
-        written = [spec.source, *_copy_weights(new, spec.source.parent)]
+        written = [spec.source, *_copy_weights(new, spec.source.parent), *_copy_signature(spec, new, spec.source)]
     if vectors is not None and write_if_changed(spec.vectors[""], read_bytes(vectors, "vectors file")):
         written.append(spec.vectors[""])
     return written
@@ -307,12 +316,20 @@ def _copy_weights(model: Path, folder: Path) -> list[Path]:
     return copies
 
 
+def _copy_signature(spec: ModelSpec, new: Path, copy: Path) -> list[Path]:
+    """Copy the signature of ``new`` beside ``copy`` if the project requires one; return the copy."""
+    if spec.trust is None:
+        return []
+    write_atomic(signature_path(copy), read_bytes(signature_path(new), "signature"))
+    return [signature_path(copy)]
+
+
 def _check_content(job: CompileJob, new: Path) -> None:
     """Read the new file under its own name, so that an error does not name its copy."""
     if job.compiler == "native":
         read_network(replace(job.request, source=new))
     elif job.compiler == "archive":
-        open_archive(new)
+        open_archive(new, job.request.trust)
 
 
 def _check_built(targets: Iterable[TargetJob], new: Path) -> None:
