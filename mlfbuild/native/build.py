@@ -149,15 +149,11 @@ def compile_graph(
     interface = interface_of(graph, request.interface)
     whole = run_passes(graph)
     options = request.options
-    # A traced network is compared with another runtime, tensor by tensor, so that all channels must be there.
-    # Which channels are dead depends on values that may be replaced.
-    keep = options.get("dead-channels") == "keep" or bool(options.get("trace")) or form_of(request).replaceable
+    form, settings = form_of(request), _settings(request, graph)
+    # A traced network is compared with another runtime, tensor by tensor, so that all channels must be there. And
+    # which ones are dead depends on values that may be replaced.
+    keep = options.get("dead-channels") == "keep" or settings.trace or settings.replaceable
     optimised = whole if keep else remove_dead_channels(whole)
-    form = form_of(request)
-    memory, trace = str(options.get("memory", DEFAULT_MEMORY)), bool(options.get("trace", False))
-    settings = CodegenSettings(
-        request.cpu, memory, trace, _form_of_trees(graph, request), form.arena_io, form.replaceable
-    )
     if request.executor == "graph":
         target = _target(request.cpu)
         module = graph_executor.graph_module(optimised, whole, interface, settings, request, target, model_id, budget)
@@ -208,6 +204,13 @@ def _pools(program: LinkedModel) -> tuple[Pool, ...]:
     """Return the memory pools that the caller passes, sorted by name."""
     pools = (Pool(each.pool, "workspace", each.size, external=True) for each in program.workspaces)
     return tuple(sorted(pools, key=lambda pool: pool.name)) if program.form.arena_io else ()
+
+
+def _settings(request: CompileRequest, graph: Graph) -> CodegenSettings:
+    options, form = request.options, form_of(request)
+    memory, trace = str(options.get("memory", DEFAULT_MEMORY)), bool(options.get("trace", False))
+    trees = _form_of_trees(graph, request)
+    return CodegenSettings(request.cpu, memory, trace, trees, form.arena_io, form.replaceable)
 
 
 def _cost_of_blob(
