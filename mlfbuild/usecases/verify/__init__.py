@@ -12,8 +12,8 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.usecases.verify.jobs import (
-        LeftOut, VerifyJob, jobs_in_image, left_out, verify_jobs, with_device, with_parameters,
-        without_runners, wrong_outputs,
+        LeftOut, VerifyJob, jobs_in_image, left_out, verify_jobs, with_device, with_parameters, without_runners,
+        wrong_outputs,
     )
     from mlfbuild.usecases.verify.verifying import (
         VerifyResult, budget_error, unchecked_in_runs, verification_failed, verified_changes, verified_state,
