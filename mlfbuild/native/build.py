@@ -46,7 +46,7 @@ from mlfbuild.native.frontends import AbsentInputs, Choices, NetworkFiles, Sourc
 from mlfbuild.native.graph import ConstantBudget, Graph
 from mlfbuild.native.graph.ops import TreeEnsemble
 from mlfbuild.native.lowering import KernelCall, check_constants, settled
-from mlfbuild.native.memory import use_free_memory
+from mlfbuild.native.memory import use_free_memory, with_curve
 from mlfbuild.native.network import compiled_network, macs_of, memory_notes, notes_of_memories, removed_from_layers
 from mlfbuild.native.passes import remove_dead_channels, rounded_products, run_passes, streamed
 from mlfbuild.native.planned import placed_in, plan_network
@@ -279,8 +279,8 @@ def _program(
     option ``memory`` would need, or ``None`` unless the option is ``smallest``.
     """
     chosen, usual = plan_network(graph, whole, settings, memories)
-    graph, plan = chosen.graph, chosen.plan
-    calls = list(chosen.calls)
+    graph, calls = chosen.graph, list(chosen.calls)
+    plan = with_curve(graph, calls, chosen.plan, memories, arena_io=settings.arena_io)
     check_constants(graph, calls, budget)
     if not settings.is_dual_issue:  # its data cache holds weights that are read again: copies cost more than they save
         calls, plan = use_free_memory(calls, plan)

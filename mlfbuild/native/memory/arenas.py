@@ -84,6 +84,8 @@ class PlannedStorage:
     last: int
     """Nodes; the number of nodes if the caller reads it after the run."""
     traffic: Traffic
+    saved: int = 0
+    """Thousandths of cycles that its accesses wait less than in the slowest memory."""
 
     @property
     def accesses(self) -> int:
@@ -188,10 +190,11 @@ class Arenas:
                 PlannedMemory(memory, bases[at], found.sizes[rank], lower_bound(inside), peak(inside), state)
             )
         numbers = [self._order[rank] for rank in found.memories]
+        waits = speeds(self.memories)
         planned = tuple(
             PlannedStorage(
                 tuple(each.names), self.memories[at].name, offset, buffer.size, buffer.first, buffer.last,
-                traffic[id(each)],
+                (its := traffic[id(each)]), its.waits(*waits[self._order[-1]]) - its.waits(*waits[at]),
             )
             for each, buffer, at, offset in zip(arena, buffers, numbers, found.offsets, strict=True)
         )  # fmt: skip

@@ -11,9 +11,10 @@ from mlfbuild.core.keys import rounded_size
 from mlfbuild.project import CYCLE_COUNTERS
 from mlfbuild.report.document.compare import Change, run_figure
 from mlfbuild.report.html import nodes, numbers, operators, owners
+from mlfbuild.report.html.arenas import ArenasView, arenas_view
 from mlfbuild.report.html.evaluated import EvaluatedView, evaluated_views
 from mlfbuild.report.html.graph import Block
-from mlfbuild.report.html.timeline import Timeline, timeline
+from mlfbuild.report.html.timeline import Timeline, timelines
 from mlfbuild.report.operators.cycles import CYCLE_KINDS, TimedPart, latency_text
 from mlfbuild.report.sizes.owners import ARENA, DATA, FLASH_KINDS
 
@@ -72,7 +73,10 @@ class NetworkView:
     key: str
     json: _Json
     """The network in the JSON form of the report."""
-    timeline: Timeline
+    timelines: tuple[Timeline, ...]
+    """One for each memory with an arena."""
+    arenas: ArenasView | None
+    """``None`` if it was planned for one memory."""
     columns: operators.Columns | None
     """The chart of cycles, instructions or MACs; ``None`` if none of them is known."""
     drawing: tuple[tuple[Block, tuple[nodes.DrawnNode, ...]], ...]
@@ -257,7 +261,8 @@ def _network(key: str, network: _Json, old: _Json | None) -> NetworkView:
     return NetworkView(
         key,
         network,
-        timeline(network),
+        timelines(network),
+        arenas_view(network),
         operators.columns(network),
         drawing,
         (nodes.column_width(placed), nodes.column_count(placed)),

@@ -23,6 +23,7 @@ from mlfbuild.core import MlfError
 from mlfbuild.jobs import CompileJob
 from mlfbuild.library import Network, NetworkOperator, NetworkScratch, NetworkTensor, operator_plan
 from mlfbuild.native import Graph, Node, Tensor, read_network
+from mlfbuild.report.operators.arenas import arenas_json
 from mlfbuild.report.operators.cycles import sum_of_cycles
 from mlfbuild.report.sizes.owners import FLASH_KINDS, TABLES, Owner, SizedSymbol
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from mlfbuild.verify import Spread
 
 _MODEL_FILES = {".tflite", ".onnx"}
+_ESTIMATES = {"accesses", "saved"}
 _ROLES = ("input", "weights", "bias")
 
 
@@ -198,6 +200,7 @@ def network_json(sizes: NetworkSizes, run: ModelRun | None = None, facts: Source
         "module": sizes.module,
         "executor": sizes.executor,
         "arena": network.arena,
+        **arenas_json(network),
         "tensors": [{**_placed_json(tensor), "shape": list(tensor.shape)} for tensor in network.tensors],
         "operators": [
             {
@@ -271,8 +274,8 @@ def _operator_json(operator: NetworkOperator, part: FlashPart) -> dict[str, Any]
 
 
 def _placed_json(placed: NetworkTensor | NetworkScratch) -> dict[str, Any]:
-    """Return a tensor or scratch memory; only a plan over several memories has accesses."""
-    return {key: value for key, value in vars(placed).items() if key != "accesses" or value is not None}
+    """Return a tensor or scratch memory; only a plan over several memories has estimates."""
+    return {key: value for key, value in vars(placed).items() if key not in _ESTIMATES or value is not None}
 
 
 def _counts_json(operator: NetworkOperator, run: OperatorRun | None, *, counted: bool) -> dict[str, Any]:
