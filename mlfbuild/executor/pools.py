@@ -158,11 +158,12 @@ def _why_not_native(kernels: Kernels) -> Mistake | None:
     if kernels.module.workspace_io:
         return _refused("its inputs and outputs are in its workspace between runs", _REMOVE)
     network = kernels.module.network
+    if any(SHARED_WORKSPACE in text for text in kernels.texts.values()):
+        return None
     if network is not None and network.arenas:
         names = ", ".join(memory.name for memory in network.arenas)
         return _refused(f"its workspace is divided over several memories ({names})", _REMOVE)
-    known = placed_pools(kernels) or any(SHARED_WORKSPACE in text for text in kernels.texts.values())
-    if known or not any(main.workspace_size for main in kernels.module.main):
+    if placed_pools(kernels) or not any(main.workspace_size for main in kernels.module.main):
         return None
     return _refused(
         "another version of mlfbuild compiled it", "compile the model file again, or remove it from the list"

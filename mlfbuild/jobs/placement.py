@@ -198,7 +198,7 @@ def check_placed(job: FirmwareJob) -> None:
     # A section is missing if --gc-sections dropped it with the model that nothing calls; then it need not be placed.
     names = section_names(job.elf)
     for section in job.target.placed:
-        if section.name in names and has_symbol(job.elf, section.start) is False:
+        if not set(section.names).isdisjoint(names) and has_symbol(job.elf, section.start) is False:
             raise CheckFailedError(
                 "section-not-placed",
                 place=f"{job.elf.name}: {section.name}",

@@ -30,9 +30,12 @@ from mlfbuild.project import (
     TargetSpec,
     arena_memories,
     chosen_memories,
+    contested,
     mcu_of,
     memories_of,
     model_name,
+    only_memory,
+    shares_of,
     source_suffix,
 )
 from mlfbuild.targets import BOARDS, CPUS, cpu_called, toolchain_file
@@ -109,9 +112,10 @@ def _target_job(project: Project, target: TargetSpec, models: Sequence[str], bui
     tree = build / "mlf" / target.name
     specs = [spec for spec in project.models.values() if target.name in spec.targets]
     devices = TargetDevices(target.name, CPUS[target.cpu], target.devices, project.root)
+    shares = _shares(project, target, specs, tree, build)
     jobs = [
         replace(
-            _compile_job(spec, target, tree, _quantize_step(project, spec, build)),
+            _compile_job(spec, target, tree, _quantize_step(project, spec, build), shares.get(spec.name, {})),
             bundles=tuple(_bundles(project, spec, target)),
             devices=devices,
             jobs=project.jobs,
@@ -140,6 +144,21 @@ def _target_job(project: Project, target: TargetSpec, models: Sequence[str], bui
     )
 
 
+def _shares(
+    project: Project, target: TargetSpec, specs: Sequence[ModelSpec], tree: Path, build: Path
+) -> Mapping[str, Mapping[str, int]]:
+    """Return the bytes of each memory of ``target`` that each model may take, by model and memory."""
+    names = contested(project, target)
+    if names:
+        from mlfbuild.jobs.memory_needs import needs_of  # few projects divide memories
+    jobs = {
+        spec.name: _compile_job(spec, target, tree, _quantize_step(project, spec, build), {})
+        for spec in specs
+        if spec.name in names
+    }
+    return shares_of(project, target, needs_of(jobs) if jobs else {})
+
+
 def _named_memories(project: Project, target: TargetSpec) -> tuple[TargetMemory, ...]:
     """Return the memories that the target, or a model or a budget on it, names."""
     if target.cpu == "host":
@@ -157,7 +176,8 @@ def _placed(project: Project, target: TargetSpec) -> Iterator[PlacedSection]:
     models = project.models_on(target.name)
     placements = [model.placement for model in models]
     memory = {section for one in placements for kind, section in one.sections.items() if kind in MEMORY_CLASSES}
-    own = {each.section: each.region for model in models for each in chosen_memories(model, target) if each.placed}
+    arenas = {model.name: _arenas(model, target) for model in models}
+    own = {each.section: each.region for memories in arenas.values() for each in memories if each.placed}
     used = {*own, *(section for one in placements for section in one.sections.values())}
     if target.npu is not None and target.npu.fast_section:
         memory.add(target.npu.fast_section)
@@ -166,14 +186,28 @@ def _placed(project: Project, target: TargetSpec) -> Iterator[PlacedSection]:
     # A model may use memories of a board or a part that the target does not list.
     for section, region in {**own, **target.regions}.items():
         if section not in unused:
-            yield PlacedSection(section, region, section in memory or section in own)
+            turns = tuple(
+                model.name
+                for model in models
+                if model.placement.shares_workspace and any(each.section == section for each in arenas[model.name])
+            )
+            yield PlacedSection(section, region, section in memory or section in own, turns)
 
 
-def _ram_limit(model: ModelSpec, target: TargetSpec) -> int | None:
-    """Return the size of the memory of the target's board in which the workspace of ``model`` is placed.
+def _arenas(model: ModelSpec, target: TargetSpec) -> list[TargetMemory]:
+    """Return the memories in which ``model`` may have arenas."""
+    only = only_memory(model, target) if model.memories else None
+    return [only] if only is not None else chosen_memories(model, target)
 
-    ``None`` without a board, and for models in several memories, whose sizes the compiler keeps.
+
+def _ram_limit(model: ModelSpec, target: TargetSpec, shares: Mapping[str, int]) -> int | None:
+    """Return the size of the memory in which the workspace of ``model`` is placed: its share, or of the board.
+
+    ``None`` without either, and for models in several memories, whose sizes the compiler keeps.
     """
+    only = only_memory(model, target)
+    if only is not None and only.name in shares:
+        return shares[only.name]
     if target.board is None or chosen_memories(model, target):
         return None
     board = BOARDS[target.board]
@@ -189,7 +223,12 @@ def _quantize_step(project: Project, model: ModelSpec, build: Path) -> QuantizeS
     return QuantizeStep(model.name, model.source, model.quantize, made, model.dims, names, cache)
 
 
-def _compile_job(model: ModelSpec, target: TargetSpec, tree: Path, step: QuantizeStep | None) -> CompileJob:
+def _compile_job(
+    model: ModelSpec, target: TargetSpec, tree: Path, step: QuantizeStep | None, shares: Mapping[str, int]
+) -> CompileJob:
+    only = only_memory(model, target) if model.memories else None
+    # The usual section needs no key, which archives with a workspace of their own do not accept.
+    named = only is not None and not only.main
     choices = Choices(model.dims, model.state, model.signature, model.constants)
     request = CompileRequest(
         name=model.name,
@@ -197,11 +236,11 @@ def _compile_job(model: ModelSpec, target: TargetSpec, tree: Path, step: Quantiz
         cpu=CPUS[target.cpu],
         executor=model.executor,
         options={**model.options, **choices.options(), **model.parameter_options},
-        placement=model.placement,
+        placement=replace(model.placement, workspace=only.section) if only and named else model.placement,
         interface=model.interface,
         program=model.program,
         extensions=model.extensions,
-        memories=arena_memories(model, target),
+        memories=arena_memories(model, target, shares),
         trust=model.trust,
         # Code of other compilers does not use it.
         npu=npu_of(target, model.folder) if model.compiler == "native" else None,
@@ -212,7 +251,7 @@ def _compile_job(model: ModelSpec, target: TargetSpec, tree: Path, step: Quantiz
         request=request,
         archive=tree / f"{model.name}.tar",
         tree=tree / model.name,
-        ram_limit=_ram_limit(model, target),
+        ram_limit=_ram_limit(model, target, shares),
         optimize=model.optimize,
         quantize=step,
     )

@@ -18,7 +18,7 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
-    from mlfbuild.native.build import compile_graph, read_network
+    from mlfbuild.native.build import arena_need, compile_graph, read_network
     from mlfbuild.native.compiler import NATIVE
     from mlfbuild.native.frontends.choices import Choices
     from mlfbuild.native.frontends.facts import model_facts

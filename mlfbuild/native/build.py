@@ -39,14 +39,15 @@ from mlfbuild.library import (
     blob_path,
     refused,
 )
+from mlfbuild.library.cgen import aligned
 from mlfbuild.library.keys import ArenaMemory
 from mlfbuild.native import graph_executor
 from mlfbuild.native.c_calling_form import CodeForm, form_of
 from mlfbuild.native.frontends import AbsentInputs, Choices, NetworkFiles, SourceFiles, parse_files
 from mlfbuild.native.graph import ConstantBudget, Graph
 from mlfbuild.native.graph.ops import TreeEnsemble
-from mlfbuild.native.lowering import KernelCall, check_constants, settled
-from mlfbuild.native.memory import use_free_memory, with_curve
+from mlfbuild.native.lowering import KernelCall, check_constants, lower_all, settled
+from mlfbuild.native.memory import plan_memory, use_free_memory, with_curve
 from mlfbuild.native.network import compiled_network, macs_of, memory_notes, notes_of_memories, removed_from_layers
 from mlfbuild.native.passes import remove_dead_channels, rounded_products, run_passes, streamed
 from mlfbuild.native.planned import placed_in, plan_network
@@ -71,6 +72,8 @@ from mlfbuild.native.settings import DEFAULT_MEMORY, TFLM, TREES, CodegenSetting
 from mlfbuild.targets import Cpu
 
 _LARGEST_TENSOR = (1 << 31) - 1
+_SLACK = 16
+"""The part of an arena that a need has in addition."""
 
 
 def compile_model(request: CompileRequest) -> Library:
@@ -90,6 +93,21 @@ def read_network(request: CompileRequest) -> tuple[Graph, str]:
     """
     files = read_files(request)
     return graph_of(files, request), files.identity
+
+
+def arena_need(request: CompileRequest) -> int:
+    """Return the bytes of a single memory in which the network of ``request`` certainly fits, with its state.
+
+    It hardly depends on the values of weights: dead channels count, although compiling removes them. Raises the errors
+    of ``read_network``, and as lowering.
+    """
+    graph = run_passes(read_network(request)[0])
+    form = form_of(request)
+    settings = CodegenSettings(request.cpu, arena_io=form.arena_io, replaceable=form.replaceable)
+    plan = plan_memory(graph, lower_all(graph, settings), arena_io=form.arena_io)
+    # Other calls, such as those without dead channels, are sometimes packed a little worse.
+    needed = plan.arena_size + plan.arena_size // _SLACK
+    return aligned(needed) + plan.state_size
 
 
 def read_files(request: CompileRequest) -> NetworkFiles:
@@ -311,7 +329,7 @@ def _check_memories(request: CompileRequest) -> None:
         "executor: graph": request.executor == "graph",
         "placement.workspace": placement.workspace is not None,
         "placement.state": placement.state is not None,
-        "share-workspace": placement.shares_workspace,
+        "share-workspace and interface-api: packed": placement.shares_workspace and form_of(request).packed,
     }
     other = next((name for name, there in reasons.items() if there), None)
     if request.memories and other is not None:

@@ -155,7 +155,8 @@ def keeps_one_arena(model: ModelSpec) -> str:
     pinned = next((kind for kind in MEMORY_CLASSES if kind in model.placement.sections), None)
     if pinned is not None:
         return f"placement.{pinned} puts it into one memory"
-    return "a workspace that models share is in one memory" if model.placement.shares_workspace else ""
+    packed = model.placement.shares_workspace and model.options.get("interface-api") == "packed"
+    return "packed code shares only a workspace in one memory" if packed else ""
 
 
 def chosen_memories(model: ModelSpec, target: TargetSpec) -> list[TargetMemory]:
@@ -163,21 +164,47 @@ def chosen_memories(model: ModelSpec, target: TargetSpec) -> list[TargetMemory]:
 
     These are those of the key of the target, or those that the model names, which are a part of them if both do.
     """
-    if target.cpu == "host" or not (target.memories or model.memories) or keeps_one_arena(model):
+    return [] if keeps_one_arena(model) else _allowed(model, target)
+
+
+def only_memory(model: ModelSpec, target: TargetSpec) -> TargetMemory | None:
+    """Return the memory of ``target`` that has the whole workspace of ``model``, which keeps one arena.
+
+    It is the one that the model names, that of the section of its workspace, or the main RAM. ``None`` if the target
+    does not have it, or if the model may have several arenas.
+    """
+    if not keeps_one_arena(model):
+        return None
+    section = model.placement.workspace
+    allowed = _allowed(model, target) if section is None else memories_of(target) if target.memories else ()
+    return next((each for each in allowed if model.memories or each.section == (section or WORKSPACE_SECTION)), None)
+
+
+def _allowed(model: ModelSpec, target: TargetSpec) -> list[TargetMemory]:
+    if target.cpu == "host" or not (target.memories or model.memories):
         return []
     memories = {memory.name: memory for memory in memories_of(target) if not memory.read_only}
     names = target.memories or model.memories
     return [memories[name] for name in names if name in memories and (not model.memories or name in model.memories)]
 
 
-def arena_memories(model: ModelSpec, target: TargetSpec) -> tuple[ArenaMemory, ...]:
-    """Return the memories in a request to compile ``model`` for ``target``; empty for one arena, as without keys."""
+def arena_memories(
+    model: ModelSpec, target: TargetSpec, shares: Mapping[str, int] | None = None
+) -> tuple[ArenaMemory, ...]:
+    """Return the memories in a request to compile ``model`` for ``target``; empty for one arena, as without keys.
+
+    ``shares`` are the bytes of each memory that it may take beside other models; those of its key take precedence.
+    """
+    shares = shares or {}
     chosen = chosen_memories(model, target)
     waits = waits_of(parts_of_memories(target), [memory.name for memory in chosen], timed=has_timing(target, chosen))
     return tuple(
-        ArenaMemory(memory.name, model.memories.get(memory.name) or memory.size, memory.section, load, store)
+        ArenaMemory(
+            memory.name, model.memories.get(memory.name) or shares.get(memory.name, memory.size), memory.section, load,
+            store,
+        )
         for memory, (load, store) in zip(chosen, waits, strict=True)
-    )
+    )  # fmt: skip
 
 
 def has_timing(target: TargetSpec, chosen: Sequence[TargetMemory]) -> bool:

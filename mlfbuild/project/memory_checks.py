@@ -5,7 +5,7 @@ Targets are checked whose keys are valid one by one; models as plain values, so 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -211,15 +211,15 @@ def _of_model(
     compiler = compiler or (SOURCES.get(source_suffix(source)) if isinstance(source, str) else None) or "native"
     why, hint = "", "remove one of the two keys"
     placement = mapping_in(model, "placement")
-    shared = document.mapping().get("share-workspace")
-    if compiler != "native":
-        why, hint = f"compiler {in_quotes(str(compiler))} has one workspace", "remove memories"
-    elif model.get("executor") == "graph":
-        why, hint = "a graph has one workspace", "remove memories, or use executor aot"
+    shared, chosen = document.mapping().get("share-workspace"), model.get("memories")
+    one = "a graph" if model.get("executor") == "graph" else ""
+    one = one if compiler == "native" else f"compiler {in_quotes(str(compiler))}"
+    if one and not (isinstance(chosen, Sized) and len(chosen) == 1):
+        why, hint = f"{one} has one workspace", "name one memory"
     elif pinned := next((kind for kind in MEMORY_CLASSES if kind in placement), ""):
         why = f"placement.{pinned} puts it into one memory"
-    elif isinstance(shared, list) and name in shared:
-        why = "the workspace of share-workspace is in one memory"
+    elif one and isinstance(shared, list) and name in shared:
+        why = f"{one} shares a workspace in the main RAM"
     if why:
         yield (), Mistake("misplaced-key", reason=f"is not accepted, because {why}", hint=hint)
         return
@@ -233,7 +233,6 @@ def _of_model(
     if own and not crossed and len(own) == len(names):
         reason = f"this machine ({listed(list(own))}) has no memories to plan for, and there is no other target"
         yield (), Mistake("misplaced-key", reason=reason, hint="add a target with another CPU, or remove memories")
-    chosen = model.get("memories")
     shares: list[tuple[str | int, object, object]] = []
     if isinstance(chosen, (list, tuple)):  # the latter if it is explored
         shares = [(at, text, None) for at, text in enumerate(chosen)]

@@ -131,6 +131,26 @@ def test_arenas_are_in_the_sections_of_their_memories(tmp_path: Path, tool: Call
     assert found == {f"tvmgen_net_{name}_workspace": (f".mlf_{name}", size) for name, size in used.items()}
 
 
+def test_models_that_take_turns_have_arenas_in_sections_for_it() -> None:
+    main, fast = ArenaMemory("sram", 8 << 10, ".bss.noinit.tvm", 1000, 1000), memories(dtcm=3 << 10)
+    text = {}
+    for given in ((*fast, main), fast[:0] + memories(dtcm=1 << 20), (main,)):
+        wanted = replace(request("net"), memories=given, placement=Placement(shares_workspace=True))
+        library = compile_graph(FACES, wanted, 64 * "0")
+        text[len(text)] = generated(library)
+        inputs = values_of(FACES)
+        expected = evaluate(FACES, dict(zip(FACES.inputs, inputs, strict=True)))
+        for value, name in zip(run_on_host(library, inputs), FACES.outputs, strict=True):
+            np.testing.assert_array_equal(value, expected[name])
+    both, alone, usual = text.values()
+    assert '_NET_DTCM_SHARED __attribute__((section(".mlf_dtcm.shared.net")))' in both
+    assert "union mlf_net_sram_workspace mlf_shared_workspace;" in both
+    assert "&tvmgen_net_dtcm_workspace, &mlf_shared_workspace" in both
+    # The flag is the same for all, wherever arenas are.
+    assert "mlf_shared_workspace_busy" in alone and "mlf_shared_workspace;" not in alone
+    assert 'section(".mlf_dtcm.shared.net")' in alone and ".shared." not in usual
+
+
 def test_single_memory_changes_only_the_section() -> None:
     usual, alone = generated(compile_network(FACES)), generated(compiled(FACES, memories(dtcm=1 << 20)))
     assert usual.replace('section(".bss.noinit.tvm")', 'section(".mlf_dtcm")') == alone
@@ -216,7 +236,7 @@ def test_too_small_memories_are_refused_with_operator_and_bytes() -> None:
     [
         ({"placement": Placement(workspace=".bss.x")}, "placement.workspace"),
         ({"placement": Placement(state=".bss.x")}, "placement.state"),
-        ({"placement": Placement(shares_workspace=True)}, "share-workspace"),
+        ({"placement": Placement(shares_workspace=True), "options": {"interface-api": "packed"}}, "share-workspace"),
         ({"executor": "graph"}, "executor: graph"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

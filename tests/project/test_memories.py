@@ -8,7 +8,16 @@ import pytest
 
 from mlfbuild.library.cgen import WORKSPACE_SECTION
 from mlfbuild.library.keys import ArenaMemory
-from mlfbuild.project import Project, TargetMemory, arena_memories, load_project, memories_of
+from mlfbuild.project import (
+    Project,
+    TargetMemory,
+    arena_memories,
+    contested,
+    load_project,
+    memories_of,
+    only_memory,
+    shares_of,
+)  # fmt: skip
 from mlfbuild.project.memory_waits import waits_of
 from mlfbuild.targets import MemoryCache, RegionKeys, TimedMemory
 
@@ -71,11 +80,64 @@ def test_models_that_keep_one_arena(tmp_path: Path, model: str) -> None:
     assert arenas(project(tmp_path, BOARD, model)) == ()
 
 
-def test_models_that_share_a_workspace_and_this_machine_have_one_arena(tmp_path: Path) -> None:
-    models = NET, "two: {source: a.tflite}"
-    assert arenas(project(tmp_path, BOARD, *models, more="share-workspace: [net, two]\n")) == ()
+def test_this_machine_and_shared_packed_code_have_one_arena(tmp_path: Path) -> None:
+    models = "net: {source: a.tflite, options: {interface-api: packed}}", "two: {source: a.tflite}"
+    found = project(tmp_path, BOARD, *models, more="share-workspace: [net, two]\n")
+    assert (arenas(found), len(arenas(found, "two"))) == ((), 3)
     named = project(tmp_path, f"{BOARD}, this: {{cpu: host}}", "net: {source: a.tflite, memories: [sram]}")
     assert (arenas(named, target="this"), len(arenas(named))) == ((), 1)
+
+
+def test_one_arena_is_in_the_memory_that_the_model_names_or_in_the_main_ram(tmp_path: Path) -> None:
+    models = (
+        "graph: {source: a.tflite, executor: graph, memories: [ddr]}",
+        "foreign: {source: a.tar, memories: {dtcm: 8 KiB}}",
+        "placed: {source: a.tflite, placement: {workspace: .dtcm}}",
+        "usual: {source: a.tar}",
+    )
+    found = project(tmp_path, BOARD, *models)
+    target = found.targets["t"]
+    places = {name: only_memory(model, target) for name, model in found.models.items()}
+    names = {name: memory.name for name, memory in places.items() if memory}
+    assert names == {"graph": "ddr", "foreign": "dtcm", "placed": "dtcm", "usual": "sram"}
+    # Without a need, a model counts as one that lacks memory.
+    shares = shares_of(found, target, {})
+    assert shares == {"graph": {"ddr": 4 << 20}, "foreign": {"dtcm": 8 * KIB}, "placed": {"dtcm": 56 * KIB},
+                      "usual": {"sram": 4 << 20}}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("needs", "shares"),
+    [
+        ({"net": 1600, "two": 3200, "three": 160}, {"net": 1600, "two": 3200, "three": 160}),
+        ({"net": 48 * KIB, "two": 100 * KIB, "three": 160}, {"net": 32688, "two": 32688, "three": 160}),
+        ({"net": 1024, "two": None, "three": 160}, {"net": 1024, "two": 64 * KIB - 1184, "three": 160}),
+    ],
+)
+@pytest.mark.parametrize("turns", [False, True])
+def test_models_of_an_image_divide_a_memory(
+    tmp_path: Path, needs: dict[str, int | None], shares: dict[str, int], *, turns: bool
+) -> None:
+    models = [f"{name}: {{source: a.tflite, memories: [dtcm]}}" for name in needs]
+    more = "share-workspace: [net, two]\n" if turns else ""
+    found = project(tmp_path, BOARD, *models, more=more)
+    its = shares_of(found, found.targets["t"], needs)
+    if turns:  # two models are one user
+        largest = None if None in needs.values() else max(needs["net"] or 0, needs["two"] or 0)
+        rest = 64 * KIB - 160
+        shares = {"three": 160} | dict.fromkeys(["net", "two"], rest if largest is None else min(rest, largest))
+    assert its == {name: {"dtcm": share} for name, share in shares.items()}
+    assert contested(found, found.targets["t"]) == {*needs}
+
+
+def test_images_with_one_model_have_all_memory_for_it(tmp_path: Path) -> None:
+    images = "firmware: {a: {cmake: ., models: [net]}, b: {cmake: ., models: [two]}}\n"
+    found = project(tmp_path, BOARD, NET, "two: {source: a.tflite}", more=images)
+    target = found.targets["t"]
+    assert contested(found, target) == set()
+    assert {name: its["dtcm"] for name, its in shares_of(found, target, {}).items()} == dict.fromkeys(
+        ["net", "two"], 64 * KIB
+    )
 
 
 def test_without_the_key_of_the_target_a_model_has_those_of_its_board_or_part(tmp_path: Path) -> None:

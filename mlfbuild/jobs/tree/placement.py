@@ -3,6 +3,9 @@
 The script for GNU ld is generated; the other files come from ``runtime/placement``. The script is passed after that of
 the firmware, whose regions it uses and which it does not change. It does not use ``INSERT`` to order sections, because
 that would also move everything read before, including the firmware's script.
+
+Arenas that models share are sections at one address, in no segment: the loader of an emulator refuses segments that
+overlap. A section behind them has as many bytes as the largest, and a segment.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from dataclasses import dataclass
 
 from mlfbuild.core import read_bytes
 from mlfbuild.jobs.tree.build_text import rendered
+from mlfbuild.library.cgen import shared_section
 from mlfbuild.library.keys import symbol_stem
 from mlfbuild.targets import RUNTIME
 
@@ -31,6 +35,26 @@ class PlacedSection:
     region: str
     memory: bool
     """Whether it has a workspace or a state, for which the image has no bytes; otherwise it has constants."""
+    shared_by: tuple[str, ...] = ()
+    """Models that never run at the same time: their arenas in it begin at the same address."""
+
+    @property
+    def shared(self) -> tuple[str, ...]:
+        """The sections of these arenas."""
+        return tuple(shared_section(self.name, model) for model in self.shared_by)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The sections in its place: itself, and those of the arenas."""
+        return (self.name, *self.shared)
+
+    @property
+    def largest(self) -> str:
+        """The bytes of the largest of these arenas, as an expression of the linker."""
+        found = "0"
+        for name in self.shared:
+            found = f"MAX(SIZEOF({name}), {found})"
+        return found
 
     @property
     def stem(self) -> str:

@@ -6,6 +6,11 @@ in the image. The shared workspace is therefore a *common* symbol in each model.
 same name into one variable, which has the size of the largest and the strictest alignment. So it fits the models of
 each image, and no file of the build has to list them. A model that is added or removed changes no code of the others.
 
+In other memories than the usual RAM, each model has a static arena in a section of its own (``shared_section``), and
+the linker script that mlfbuild writes puts these sections at one address, followed by as many bytes as the largest.
+Linkers have no common symbols in sections, and a section is placed by any script: if it does not know the names, arenas
+are one behind the other.
+
 The rules:
 
 1. The name is the same in all models (``SHARED_WORKSPACE``), and there is no initial value: only that is a common
@@ -40,11 +45,18 @@ def print_shared_workspace(prefix: str, declarator: str, attributes: str, flag_a
     """Return the definition of the workspace, and of functions that claim and release it.
 
     These are called ``<prefix>_enter`` and ``<prefix>_leave``. ``declarator`` has the type and the name
-    ``SHARED_WORKSPACE``; ``attributes`` must make it a common symbol, and ``flag_attributes`` the flag a weak one.
+    ``SHARED_WORKSPACE``, or is empty if the model has no arena in the usual RAM; ``attributes`` must make it a common
+    symbol, and ``flag_attributes`` the flag a weak one.
     """
     text = Path(__file__).with_name("shared_workspace.c").read_text(encoding="utf-8")
+    text = text if declarator else text.partition("\n\n")[2]
     values = {"prefix": prefix, "declarator": declarator, "attributes": attributes, "flag_attributes": flag_attributes}
     return Template(text).substitute(values, flag=f"{SHARED_WORKSPACE}_busy").splitlines()
+
+
+def shared_section(section: str, model: str) -> str:
+    """Return the section of the arena that ``model`` shares in the memory of ``section``: ``.dtcm.shared.kws``."""
+    return f"{section}.shared.{model}"
 
 
 def print_exclusive_call(prefix: str, busy: str, call: str, before: Iterable[str] = ()) -> Iterator[str]:

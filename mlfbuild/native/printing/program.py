@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from mlfbuild.library import WORKSPACE_POOL
+from mlfbuild.library.cgen import WORKSPACE_SECTION
+from mlfbuild.library.keys import Placement
 from mlfbuild.native.c_calling_form import C_INTERFACE, CodeForm
 from mlfbuild.native.graph import C_TYPES, Graph, Node, State, Tensor
 from mlfbuild.native.graph.ops import Fused, Reshape
@@ -91,6 +93,19 @@ class PrintedWorkspace:
     def variable(self) -> str:
         """The static arena: ``tvmgen_kws_workspace``, or ``tvmgen_kws_dtcm_workspace``."""
         return f"tvmgen_{self.model}_{self.parameter}"
+
+    @property
+    def macro(self) -> str:
+        """The macro with the attributes of the static arena."""
+        return self.variable.upper()
+
+    def section_in(self, placement: Placement) -> str:
+        """Return the section of the memory of the static arena."""
+        return self.section or placement.workspace or WORKSPACE_SECTION
+
+    def is_common(self, placement: Placement) -> bool:
+        """Return whether models that share a workspace have one variable for this arena: it is in the usual RAM."""
+        return self.section_in(placement) == WORKSPACE_SECTION
 
     @property
     def pool(self) -> str:

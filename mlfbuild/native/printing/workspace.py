@@ -2,6 +2,10 @@
 
 ``cgen/sharing`` describes the shared workspace. If the compiler does not support common symbols, each model has its own
 workspace, which needs more memory but is correct.
+
+A common symbol is in the usual RAM. Arenas that are shared in other memories are static, each in a section of its own,
+which the linker script of the tree puts at the same address (``shared_section``). A script that does not know these
+sections gives each arena its own bytes, which is correct as well.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from mlfbuild.library.cgen import (
     busy_name,
     print_exclusive_call,
     print_shared_workspace,
+    shared_section,
     union_members,
 )
 from mlfbuild.library.keys import Npu, Placement
@@ -84,33 +89,57 @@ def _types(program: LinkedModel, tensors: Iterable[str]) -> set[str]:
 
 def print_attributes(program: LinkedModel, placement: Placement, *, elf: bool) -> Iterator[str]:
     """Yield the macros with the attributes of the workspace and its flag, for GNU C and ELF or other compilers."""
-    aligned = f"MLF_ALIGNED({ALIGNMENT})"
-    if not shares_workspace(program, placement):
-        for each in program.workspaces:
-            name = each.section or placement.workspace or WORKSPACE_SECTION
-            section = f'__attribute__((section("{name}"))) ' if elf else ""
-            yield f"#define {each.variable.upper()} {section}{aligned}"
-        return
-    macro = f"{program.prefix.upper()}_WORKSPACE"
-    # A common symbol has no section, so that ``placement.workspace`` does not apply to it.
-    yield f"#define {macro} {'__attribute__((common))' if elf else 'static'} {aligned}"
-    yield f"#define {macro}_FLAG {'__attribute__((weak))' if elf else 'static'}"
+    aligned, shares = f"MLF_ALIGNED({ALIGNMENT})", shares_workspace(program, placement)
+    for each in program.workspaces:
+        name = each.section_in(placement)
+        if shares and each.is_common(placement):
+            # A common symbol has no section.
+            yield f"#define {each.macro} {'__attribute__((common))' if elf else 'static'} {aligned}"
+            continue
+        name = shared_section(name, program.name) if shares else name
+        section = f'__attribute__((section("{name}"))) ' if elf else ""
+        yield f"#define {_macro(each, shares=shares)} {section}{aligned}"
+    if shares:
+        yield f"#define {_flag(program)} {'__attribute__((weak))' if elf else 'static'}"
+
+
+def _macro(workspace: PrintedWorkspace, *, shares: bool) -> str:
+    """Return the macro of a static arena; one with another name is not moved by ``executor/pools``."""
+    return f"{workspace.macro.removesuffix('WORKSPACE')}SHARED" if shares else workspace.macro
+
+
+def _flag(program: LinkedModel) -> str:
+    return f"{program.prefix.upper()}_WORKSPACE_FLAG"
 
 
 def print_workspace(program: LinkedModel, placement: Placement) -> str:
     """Return the definition of the workspaces; empty if the model needs none."""
     if not program.plan.arena_size:
         return ""
-    if not shares_workspace(program, placement):
-        return "\n".join(line for each in program.workspaces for line in _definition(each))
-    bound, macro = _peak_use(program.workspaces[0]), f"{program.prefix.upper()}_WORKSPACE"
-    declarator = f"union mlf_{program.name}_workspace {SHARED_WORKSPACE}"
-    return "\n".join([bound, *print_shared_workspace(program.prefix, declarator, macro, f"{macro}_FLAG")])
+    shares = shares_workspace(program, placement)
+    lines: list[str] = []
+    common: PrintedWorkspace | None = None
+    for each in program.workspaces:
+        if shares and each.is_common(placement):
+            common = each
+        else:
+            lines += _definition(each, _macro(each, shares=shares))
+    if shares:
+        declarator = "" if common is None else f"union {common.type} {SHARED_WORKSPACE}"
+        macro = "" if common is None else common.macro
+        lines += [] if common is None else [_peak_use(common)]
+        lines += print_shared_workspace(program.prefix, declarator, macro, _flag(program))
+        lines += [] if common is None else _share_check(common)
+    return "\n".join(lines)
 
 
-def _definition(workspace: PrintedWorkspace) -> Iterator[str]:
+def _definition(workspace: PrintedWorkspace, macro: str) -> Iterator[str]:
     yield _peak_use(workspace)
-    yield f"{workspace.variable.upper()} static union {workspace.type} {workspace.variable};"
+    yield f"{macro} static union {workspace.type} {workspace.variable};"
+    yield from _share_check(workspace)
+
+
+def _share_check(workspace: PrintedWorkspace) -> Iterator[str]:
     if workspace.share is not None:
         yield f"/* Does not compile if the model takes more than {workspace.share} bytes of {workspace.memory}. */"
         fits = f"sizeof(union {workspace.type}) <= {workspace.share}u"
@@ -204,5 +233,8 @@ def print_static_call(program: LinkedModel, placement: Placement) -> Iterator[st
         yield from print_beginning(program, placement)
         yield f"    return {run}(inputs, outputs, {workspaces}{more});"
         return
-    call = f"{run}(inputs, outputs, &{SHARED_WORKSPACE}{more})"
+    shared = ", ".join(
+        f"&{SHARED_WORKSPACE}" if each.is_common(placement) else each.static for each in program.workspaces
+    )
+    call = f"{run}(inputs, outputs, {shared}{more})"
     yield from print_exclusive_call(prefix, busy_name(name), call, print_beginning(program, placement))

@@ -348,7 +348,7 @@ def _check_memories(job: ProfileJob, module: Module, image: Path) -> None:
     found = read_image(image)
     extents = {section.name: section.size for section in found.sections}
     placed = [
-        (section.memory, memory, extents.get(section.name, 0))
+        (section.memory, memory, sum(extents.get(name, 0) for name in section.names))
         for section, memory in modelled_sections(job.target, job.model)
     ]
     # The first memory of a part is its flash, the second its RAM (targets/data).
@@ -388,7 +388,8 @@ def placed_extents(job: ProfileJob, image: Path) -> list[tuple[int, int, str]]:
     as the second memory, wherever the linker put it.
     """
     target, code = job.target, job.model.request.placement.code
-    places = [(section.name, memory) for section, memory in modelled_sections(job.target, job.model)]
+    sections = modelled_sections(job.target, job.model)
+    places = [(name, memory) for section, memory in sections for name in section.names]
     if target.mcu is not None and target.board is None and code is not None:
         places.append((code, list(target.mcu.memories)[1]))
     extents = {section.name: section for section in read_image(image).sections}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -126,7 +126,7 @@ def read_image(path: Path) -> Image:
     Raises ``InputFileError`` if the file is missing, damaged, stripped, or not a linked image.
     """
     with opened_image(path) as (elf, data):
-        sections = tuple(_sections(elf))
+        sections = tuple(_apart(list(_sections(elf))))
         table = _symbol_table(elf, path)
         # Names decide between aliases, so that always the same one counts.
         symbols = tuple(sorted(_symbols(elf, table), key=lambda symbol: (symbol.address, symbol.name)))
@@ -150,6 +150,17 @@ def _sections(elf: ELFFile) -> Iterator[Section]:
             # flash and RAM.
             shift = next((by for start, size, by in places if start <= section["sh_addr"] < start + size), 0)
             yield _section(section, shift)
+
+
+def _apart(sections: Sequence[Section]) -> Iterator[Section]:
+    """Yield ``sections`` without arenas at addresses of a larger one: models that take turns share these bytes."""
+    arenas = [section for section in sections if section.zero and section.writable]
+    largest: dict[int, Section] = {}
+    for section in arenas:
+        # Of equal ones the first, which is that of a model.
+        if section.address not in largest or section.size > largest[section.address].size:
+            largest[section.address] = section
+    yield from (each for each in sections if each not in arenas or each is largest[each.address])
 
 
 def _section(section: ElfSection, shift: int) -> Section:
