@@ -60,7 +60,6 @@ from mlfbuild.native.printing import (
     header_path,
     interface_of,
     link_calls,
-    print_blob_source,
     print_entry,
     print_facts,
     print_header,
@@ -367,6 +366,8 @@ def _codegen(program: LinkedModel, request: CompileRequest, model_id: str) -> tu
     header = CodegenFile(header_path(name), print_header(program, source, request.placement).encode())
     if program.blob is None:
         return codegen_files(name, [code], header, program.headers, single=single)
+    from mlfbuild.native.printing import print_blob_source  # few models need it
+
     values = print_blob_source(program, source, model_id, request.placement)
     files = codegen_files(name, [code, values], header, program.headers, single=False)
     blob = CodegenFile(blob_path(name, "bin"), program.blob.data(model_id))
