@@ -16,9 +16,11 @@ from mlfbuild.cli.output.progress import working
 @click.argument("new", type=FILE, metavar="NEW")
 @click.option("--for", "firmware", required=True, metavar="MODEL", help="Model of the project, or archive OLD.tar.")
 @click.option("-o", "output", type=FILE, required=True, metavar="BLOB", help="Blob to write.")
-@click.option("--number", type=click.IntRange(0, 2**32 - 1), default=0, metavar="N", help="Your version number of the values.")
+@click.option("--number", type=click.IntRange(0, 2**32 - 1), default=0, metavar="N", help="Your version of the values.")
 @click.option("--vectors", type=FILE, metavar="X.npz", help="Inputs for both networks; default MODEL's vectors.")
-@click.option("--self-test", "tests", type=click.IntRange(0, 1000), default=0, metavar="N", help="Number of test vectors in the blob.")
+@click.option(
+    "--self-test", "tests", type=click.IntRange(0, 1000), default=0, metavar="N", help="Test vectors in the blob."
+)
 @click.option("--target", metavar="NAME", help="Target of the project file.")
 @click.option("-O", "settings", multiple=True, metavar="KEY=VALUE", help="Compiler option of OLD.tar; repeatable.")
 def parameters(

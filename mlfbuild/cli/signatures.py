@@ -18,9 +18,9 @@ _FILES = click.argument("files", type=FILE, nargs=-1, required=True, metavar="FI
 def sign(options: SharedOptions, files: tuple[Path, ...], key: Path) -> None:
     """Sign files with a key of ssh-keygen.
 
-    The signature of FILE is written to FILE.sig, in the format that Git uses for commits: that of `ssh-keygen -Y sign
-    -n mlfbuild`. FILE may be an archive, a bundle, a lock file or any other file. If the key has a passphrase and is not
-    in ssh-agent, ssh-keygen asks for the passphrase in the terminal.
+    The signature of FILE is written to FILE.sig. It is that of `ssh-keygen -Y sign -n mlfbuild`, in the format that Git
+    uses for commits. FILE may be an archive, a bundle, a lock file or any other file. If the key has a passphrase and
+    is not in ssh-agent, ssh-keygen asks for it in the terminal.
     """
     from mlfbuild.usecases import sign_files
 
