@@ -16,6 +16,7 @@ from mlfbuild.report.html.evaluated import EvaluatedView, evaluated_views
 from mlfbuild.report.html.graph import Block
 from mlfbuild.report.html.timeline import Timeline, timelines
 from mlfbuild.report.operators.cycles import CYCLE_KINDS, TimedPart, latency_text
+from mlfbuild.report.sizes.devices import CORE
 from mlfbuild.report.sizes.owners import ARENA, DATA, FLASH_KINDS
 
 _Json = Mapping[str, Any]
@@ -162,7 +163,8 @@ def model_view(key: str, model: _Json, old: _Json | None) -> ModelView:
 
 def _path(stack: _Json) -> Iterator[tuple[str, str]]:
     names = stack.get("path", ())
-    frames = stack.get("frames") or ()
+    # An unknown stack has a path to what is unknown, with zeros as its sizes.
+    frames = () if stack.get("worst_case") is None else stack.get("frames") or ()
     for index, name in enumerate(names):
         yield name, numbers.count(frames[index]) if index < len(frames) else ""
 
@@ -218,6 +220,9 @@ def _facts(model: _Json) -> Iterator[Fact]:
         yield Fact("Operators", numbers.count(sum(len(network["operators"]) for network in networks)))
         macs = [operator.get("macs") for network in networks for operator in network["operators"]]
         yield Fact("MACs", numbers.count(sum(value or 0 for value in macs)))
+    for part in model.get("devices", ()):
+        note = f"RAM {numbers.size(part['ram'])}" + ("; both work in its arena" if part["device"] == CORE else "")
+        yield Fact(f"Flash of {part['device']}", numbers.size(part["flash"]), note)
     stack = model.get("stack")
     if stack:
         known = stack.get("worst_case")
