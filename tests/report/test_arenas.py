@@ -121,6 +121,7 @@ def test_unknown_speeds_are_no_cycles() -> None:
     ("change", "place"),
     [
         ({"fastest": "tcm"}, "arenas.fastest"),
+        ({"curve": [[0, 5], [8, 5]]}, "arenas.curve"),
         ({"peak_at": 99}, "arenas.memories[0]"),
         ({"tensors": [99]}, "arenas.memories[0]"),
         ({"operator": 99}, "arenas.memories[0]"),

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from mlfbuild.library.cgen import STATE_ALIGNMENT, aligned
+from mlfbuild.library.cgen import STATE_ALIGNMENT, Work, aligned
 from mlfbuild.library.keys import ArenaMemory
 from mlfbuild.native.graph import Graph
 from mlfbuild.native.lowering import KernelCall
@@ -28,7 +28,10 @@ from mlfbuild.native.memory.arenas import Arenas, by_speed
 from mlfbuild.native.memory.plan import Plan, Planning
 
 _PLANS = 24
-"""The most plans, so that the curve takes less time than the plan of a network of MLPerf Tiny itself."""
+"""The most plans, which take less time than the plan of a network of MLPerf Tiny itself."""
+_STEPS = 1_000_000
+"""Steps after which no further plan begins. Only plans that are hard to pack take so many: one of them, and the curve
+has few points, because the network itself takes long."""
 _UNIT = 256
 """Bytes; the resolution of the curve."""
 _MORE = 1024
@@ -47,11 +50,11 @@ def with_curve(
     fastest = by_speed(memories)[0]
     # All that there is to place fits beside each other.
     whole = aligned(plan.arena_size + aligned(plan.state_size, STATE_ALIGNMENT), _UNIT)
-    given = memories[fastest].size
+    given, work = memories[fastest].size, Work(_STEPS)
 
     def waits(size: int) -> int | None:
         changed = tuple(replace(each, size=size) if at == fastest else each for at, each in enumerate(memories))
-        found = Planning(graph, calls, arena_io, Arenas(graph, calls, changed)).plan(plan.apart)
+        found = Planning(graph, calls, arena_io, Arenas(graph, calls, changed)).plan(plan.apart, work)
         return found.waits if found.fits else None
 
     known = {given: plan.waits}
@@ -61,7 +64,7 @@ def with_curve(
     for _ in range(_PLANS - len(tried)):
         steps = [pair for pair in pairwise(sorted(tried)) if pair[1] - pair[0] > _UNIT]
         low, high = max(steps, key=lambda pair: _fall(known, *pair) * (pair[1] - pair[0]), default=(0, 0))
-        if not steps or not _fall(known, low, high):
+        if not steps or not _fall(known, low, high) or work.left <= 0:
             break
         middle = aligned((low + high) // 2, _UNIT) if high - low >= 2 * _UNIT else low + _UNIT
         tried.add(middle)

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -379,6 +380,8 @@ def _wrong_places(network: Report, where: str, operators: int, tensors: int) -> 
         return
     if arenas["fastest"] not in {memory["name"] for memory in arenas["memories"]}:
         yield f"{where}.fastest", f"there is no memory {shown(arenas['fastest'])}"
+    if any(size >= larger or waits <= fewer for (size, waits), (larger, fewer) in pairwise(arenas["curve"])):
+        yield f"{where}.curve", "its sizes do not rise, or its waits do not fall"
     for at, memory in enumerate(arenas["memories"]):
         named = [number for place in memory["places"] for number in place["tensors"]]
         nodes = [memory["peak_at"], *(place["operator"] or 0 for place in memory["places"])]
