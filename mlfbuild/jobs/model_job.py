@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from mlfbuild.project import RunnerKeys
 
 
+_APART = ("name", "reserved")
+"""Of a memory: ``weights`` has the second one."""
+
+
 @dataclass(frozen=True)
 class CompileJob:
     """One model for one target: compiled into ``archive``, unpacked into ``tree``."""
@@ -123,9 +127,11 @@ class CompileJob:
         if request.memories:
             # The order is that of arguments in C.
             settings["memories"] = {
-                each.name: {"order": at, **{key: value for key, value in vars(each).items() if key != "name"}}
+                each.name: {"order": at, **{key: value for key, value in vars(each).items() if key not in _APART}}
                 for at, each in enumerate(request.memories)
             }
+        if request.weights is not None:
+            settings["weights"] = vars(request.weights)
         if request.extensions:
             settings["extensions"] = dict(sorted(request.extensions.items()))
         if request.npu is not None:

@@ -31,6 +31,7 @@ from mlfbuild.project import (
     arena_memories,
     chosen_memories,
     contested,
+    fast_weights,
     mcu_of,
     memories_of,
     model_name,
@@ -241,6 +242,7 @@ def _compile_job(
         program=model.program,
         extensions=model.extensions,
         memories=arena_memories(model, target, shares),
+        weights=fast_weights(model, target),
         trust=model.trust,
         # Code of other compilers does not use it.
         npu=npu_of(target, model.folder) if model.compiler == "native" else None,

@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from mlfbuild.core import Mistake
+from mlfbuild.core import Mistake, unknown
 from mlfbuild.core.keys import size_text
 from mlfbuild.project.memories import TargetMemory, chosen_memories, keeps_one_arena, only_memory
 from mlfbuild.project.problems import KeyPath
@@ -49,10 +49,13 @@ class _User:
 
     def needed(self, memory: str, needs: Mapping[str, int | None]) -> int | None:
         """Return the bytes that it needs more than it declares; ``None`` if they are not known."""
-        others = [needs.get(model.name) for model in self.models if not model.memories.get(memory)]
-        if None in others:
-            return None
-        return max(0, max((each or 0 for each in others), default=0) - self.declared(memory))
+        wanted = [0]
+        for model in self.models:
+            need = 0 if model.memories.get(memory) else needs.get(model.name)
+            if need is None:
+                return None
+            wanted.append(need + (model.weights.bytes_of(memory) if need and model.weights else 0))
+        return max(0, max(wanted) - self.declared(memory))
 
 
 def shares_of(project: Project, target: TargetSpec, needs: Mapping[str, int | None]) -> Mapping[str, Mapping[str, int]]:
@@ -102,6 +105,30 @@ def share_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
                     ("models", last.name, "memories", memory.name),
                     Mistake("shares-too-large", reason=reason, hint=hint),
                 )
+
+
+def weight_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
+    """Yield what is wrong with the memory for weights that models name."""
+    for model in project.models.values():
+        if model.weights is None:
+            continue
+        path, wanted = ("models", model.name, "weights"), model.weights
+        targets = [project.targets[name] for name in model.targets if project.targets[name].cpu != "host"]
+        why = keeps_one_arena(model) or ("" if targets else "this machine has no memories")
+        if why:
+            yield path, Mistake("misplaced-key", reason=f"is not accepted, because {why}", hint="remove weights")
+        elif not wanted.copy + wanted.stream:
+            yield path, Mistake("missing-key", reason="copy or stream must have a size", hint="add one of them")
+        for target in targets if not why else ():
+            known = {memory.name: memory.size for memory in chosen_memories(model, target)}
+            if wanted.memory not in known:
+                mistake = unknown("memory", wanted.memory, [*known])
+                reason = f"target {target.name}: {mistake.reason}"
+                hint = mistake.hint or "add memories to the target or to the model"
+                yield (*path, "memory"), Mistake(mistake.code, reason=reason, hint=hint)
+            elif wanted.copy + wanted.stream > (limit := model.memories.get(wanted.memory) or known[wanted.memory]):
+                reason = f"takes more than {size_text(limit)}, which the model may take of {wanted.memory}"
+                yield path, Mistake("memory-too-large", reason=reason, hint="reduce copy or stream")
 
 
 def _images(project: Project, target: TargetSpec) -> Iterator[tuple[TargetMemory, Sequence[_User]]]:

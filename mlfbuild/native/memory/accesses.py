@@ -17,6 +17,7 @@ a whole image.
 - ``stores``   stores to scratch memory for each element of a window
 - ``output``   stores for each element of the output
 - ``planes``   loads of scratch memory for each element of the input, which the kernel has copied there
+- ``weights``  loads of the weights for each product: a word has several, and a tile of pixels shares a load
 
 They were counted on QEMU with the networks of MLPerf Tiny, on the Cortex-M0+, M4 and M55, and rounded. Every other
 kernel is taken to read each element of its inputs and to write each element of its outputs once, with word or vector
@@ -76,10 +77,11 @@ class _Rates:
     stores: float = 0.0
     output: float = 1.0
     planes: float = 0.0
+    weights: float = 0.25
 
 
-_DSP = _Rates(window=0.25, loads=0.25, stores=0.5)
-_MVE = _Rates(window=0.25, loads=1 / 16, stores=0.25, output=0.25)
+_DSP = _Rates(window=0.25, loads=0.25, stores=0.5, weights=1 / 8)
+_MVE = _Rates(window=0.25, loads=1 / 16, stores=0.25, output=0.25, weights=1 / 16)
 _MVE_IN_PLACE = _Rates(product=0.054, loads=0.008, stores=0.03, output=0.25)
 """Windows of several rows are read in the image, except at its border, which scratch memory completes."""
 _KERNELS = {
@@ -127,6 +129,21 @@ def accesses_of(graph: Graph, node: Node, call: KernelCall) -> Accesses:
     # Kernels of this kind fill their scratch memory and read it once.
     words = -(-call.scratch // _WORD)
     return Accesses(tensors, Traffic(words, words))
+
+
+def weight_loads(graph: Graph, node: Node, call: KernelCall) -> list[int]:
+    """Return the estimated loads of the weights of ``node`` in one run, for each operator of a chain.
+
+    Other operators than those with products read each constant once; the result is then -1.
+    """
+    if isinstance(node.operator, Fused):
+        part = node.operator.part
+        return [weight_loads(part, each, its)[0] for each, its in zip(part.nodes, call.parts, strict=True)]
+    weights = graph.inputs_of(node).optional(1)
+    if not isinstance(node.operator, Convolution | FullyConnected) or weights is None:
+        return [-1]
+    products = node.operator.macs(graph.inputs_of(node), graph.outputs_of(node)) or 0
+    return [max(-(-weights.size // _WORD), round(products * _KERNELS.get(_kernel(call), _PORTABLE).weights))]
 
 
 def _words(tensor: Tensor) -> int:

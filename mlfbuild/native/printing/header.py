@@ -10,6 +10,7 @@ from mlfbuild.library.keys import Placement
 from mlfbuild.native.graph import DType
 from mlfbuild.native.printing.blob_layout import scaled_ports
 from mlfbuild.native.printing.checks import failed_result, print_result_macros, results_comment
+from mlfbuild.native.printing.fast_weights import print_weights_declarations
 from mlfbuild.native.printing.functions import print_definition
 from mlfbuild.native.printing.hook import print_hook_declarations
 from mlfbuild.native.printing.interface import Interface, Port
@@ -151,6 +152,7 @@ def _own_part(program: LinkedModel, *, shares: bool) -> Iterator[str]:
         about = f"runs the module as mlf_{name}_run_hooked and mlf_{name}_run_traced together"
         yield print_declaration(program, whole(program), about)
     yield from print_blob_declarations(program)
+    yield from print_weights_declarations(program)
     yield from _fact_parts(name, program.interface, in_blob=program.blob is not None)
 
 

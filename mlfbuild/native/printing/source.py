@@ -12,6 +12,7 @@ from mlfbuild.native.graph import Graph
 from mlfbuild.native.kernels import include_lines, kernels_sha256
 from mlfbuild.native.lowering import Constant
 from mlfbuild.native.memory import StorageKind
+from mlfbuild.native.printing.arenas import arena_at
 from mlfbuild.native.printing.checks import (
     Pointer,
     failed_result,
@@ -19,6 +20,7 @@ from mlfbuild.native.printing.checks import (
     print_null_check,
     print_result_macros,
 )
+from mlfbuild.native.printing.fast_weights import print_copied_weights, print_loading, print_weights_attributes
 from mlfbuild.native.printing.file_plan import header_path
 from mlfbuild.native.printing.functions import NodeFunction, print_definition
 from mlfbuild.native.printing.header import print_structs
@@ -32,7 +34,7 @@ from mlfbuild.native.printing.parameters import (
     run_with,
     structure_notice,
 )
-from mlfbuild.native.printing.program import LinkedModel, ModelStep, arena_at, node_comment, tensor_lives
+from mlfbuild.native.printing.program import LinkedModel, ModelStep, node_comment, tensor_lives
 from mlfbuild.native.printing.state import (
     print_reset,
     print_state,
@@ -72,6 +74,7 @@ def print_source(
         print_workspace(program, placement),
         print_state(program, placement),
         print_npu_memory(program, npu),
+        *print_copied_weights(program),
         *(print_function(program.graph, function) for function in program.functions),
         print_reset(program),
         *_reentrant_entries(program),
@@ -116,12 +119,14 @@ def _sections(program: LinkedModel, placement: Placement) -> str:
             ),
             *print_attributes(program, placement, elf=True),
             *print_state_attributes(program, placement, elf=True),
+            *print_weights_attributes(program, elf=True),
             "/* In a section of its own: --gc-sections drops the static workspace if this function is not called. */",
             f'#define {upper}_ENTRY __attribute__((section(".text.{program.prefix}_run")))',
             "#else",
             *(f"#define {macro} MLF_ALIGNED({ALIGNMENT})" for macro in macros),
             *print_attributes(program, placement, elf=False),
             *print_state_attributes(program, placement, elf=False),
+            *print_weights_attributes(program, elf=False),
             f"#define {upper}_ENTRY",
             "#endif",
         ]
@@ -247,6 +252,7 @@ def _run(program: LinkedModel, signature: str) -> str:
         f"    (void)*(const volatile char *)mlf_{program.name}_model_id;",
         *_checks(program, arena=arena),
         *print_unused(program),
+        *print_loading(program),
         *steps,
         "",
         *copies,
@@ -281,6 +287,7 @@ def _step(step: ModelStep, program: LinkedModel) -> Iterator[str]:
         yield f"    /* {step.index}: {node_comment(program.graph, step.node)} */"
     if program.hook:
         yield from print_ask(step)
+    yield from (f"    {line}" for line in step.before)
     if step.function is not None and step.function.call.may_fail:
         yield f"    if ({wrapped(f'{step.function.name}(', step.arguments, ') != 0', 8)}) {{"
         yield f"        return {failed_result(program.name)};"
