@@ -75,10 +75,6 @@ class WeightKeys(Keys):
     stream: Size = 0
     """Bytes of the workspace through which others are copied in each run, before they are needed: 8 KiB"""
 
-    def bytes_of(self, memory: str) -> int:
-        """Return what it takes of ``memory``, beside the arena."""
-        return self.copy + self.stream if memory == self.memory else 0
-
 
 MemoryLimits = Mapping[Annotated[str, MEMORY_NAME], Size]
 """Budgets by memory, in bytes."""

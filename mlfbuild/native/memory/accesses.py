@@ -17,7 +17,8 @@ a whole image.
 - ``stores``   stores to scratch memory for each element of a window
 - ``output``   stores for each element of the output
 - ``planes``   loads of scratch memory for each element of the input, which the kernel has copied there
-- ``weights``  loads of the weights for each product: a word has several, and a tile of pixels shares a load
+- ``weights``  loads of the weights for each product: a word has several, and a tile of pixels shares a load; 0 if
+               each weight is loaded once
 
 They were counted on QEMU with the networks of MLPerf Tiny, on the Cortex-M0+, M4 and M55, and rounded. Every other
 kernel is taken to read each element of its inputs and to write each element of its outputs once, with word or vector
@@ -80,23 +81,23 @@ class _Rates:
     weights: float = 0.25
 
 
-_DSP = _Rates(window=0.25, loads=0.25, stores=0.5, weights=1 / 8)
-_MVE = _Rates(window=0.25, loads=1 / 16, stores=0.25, output=0.25, weights=1 / 16)
-_MVE_IN_PLACE = _Rates(product=0.054, loads=0.008, stores=0.03, output=0.25)
+_DSP = _Rates(window=0.25, loads=0.25, stores=0.5, weights=1 / 12)
+_MVE = _Rates(window=0.25, loads=1 / 16, stores=0.25, output=0.25, weights=1 / 13)
+_MVE_IN_PLACE = replace(_MVE, window=0.0, product=0.054, loads=0.008, stores=0.03)
 """Windows of several rows are read in the image, except at its border, which scratch memory completes."""
 _KERNELS = {
     "conv2d_dsp": _DSP,
     "conv2d_long_dsp": _DSP,
     "conv2d_offset_dsp": _DSP,
     "conv2d_int16_dsp": _Rates(window=0.5, loads=1 / 3, stores=0.5),
-    "conv2d_thumb": _Rates(window=1.0, loads=0.5, stores=0.5),
+    "conv2d_thumb": _Rates(window=1.0, loads=0.5, stores=0.5, weights=1 / 12),
     "conv2d_mve": _MVE,
-    "conv2d_4x2_mve": replace(_MVE, loads=1 / 8),
+    "conv2d_4x2_mve": replace(_MVE, loads=1 / 8, weights=0.0),
     "conv2d_int16_mve": _Rates(window=0.5, loads=1 / 8, stores=0.5, output=0.5),
     "conv2d_float_mve": _Rates(product=1 / 8),
-    "depthwise_conv2d_dsp": _Rates(window=0.03, loads=0.4, stores=0.1),
-    "depthwise_conv2d_thumb": _Rates(window=0.12, loads=1.1, stores=0.2),
-    "depthwise_conv2d_mve": _Rates(window=0.03, stores=0.06, output=0.25, planes=1.1),
+    "depthwise_conv2d_dsp": _Rates(window=0.03, loads=0.4, stores=0.1, weights=0.0),
+    "depthwise_conv2d_thumb": _Rates(window=0.12, loads=1.1, stores=0.2, weights=0.0),
+    "depthwise_conv2d_mve": _Rates(window=0.03, stores=0.06, output=0.25, planes=1.1, weights=0.0),
     "fully_connected_dsp": _Rates(product=1 / 16),
     "fully_connected_thumb": _Rates(product=1 / 4),
     "fully_connected_mve": _Rates(product=1 / 32, output=0.25),

@@ -102,7 +102,7 @@ def weight_uses(
                 # The weights of the operators of a chain have its number.
                 number = constant.name[len(constant.name.rstrip("0123456789")) :]
                 its = loads[int(number)] if number and int(number) < len(loads) else loads[0]
-                once = its < 0 or call.scratch > before.scratch
+                once = its < 0 or call.scratch - before.scratch >= constant.size
                 found.append(WeightUse(step, constant, -(-constant.size // _WORD) if once else its))
     return found
 
