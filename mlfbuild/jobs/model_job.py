@@ -41,7 +41,9 @@ class CompileJob:
     archive: Path
     tree: Path
     ram_limit: int | None = None
-    """Bytes of RAM on the target's board; a larger arena is an error."""
+    """Bytes of RAM on the target's board, or the model's share of a memory; a larger arena is an error."""
+    ram_name: str = ""
+    """The memory of the target that ``ram_limit`` is a share of; empty for the board."""
     verified_on: str | None = None
     """Board, or ``host``, for which the tree also has the sources of test firmware; ``None`` for none."""
     bundles: tuple[Provider, ...] = ()
