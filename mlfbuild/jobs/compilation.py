@@ -122,12 +122,14 @@ def check_ram(job: CompileJob, library: Library) -> None:
     for module in library.modules:
         arena = arena_size(module)
         if arena + module.state_size > job.ram_limit:
+            limit = f"the board of target {job.target!r} has {job.ram_limit} bytes of RAM"
+            if job.ram_name:
+                limit = f"the model may take {job.ram_limit} bytes of {job.ram_name} on target {job.target!r}"
             state = f" and a state of {module.state_size}" if module.state_size else ""
             raise UnsupportedModelError(
                 "arena-larger-than-ram",
                 place=f"{job.request.source}: module {module.name!r}",
-                reason=f"needs an arena of {arena} bytes{state}, "
-                f"but the board of target {job.target!r} has {job.ram_limit} bytes of RAM",
+                reason=f"needs an arena of {arena} bytes{state}, but {limit}",
                 hint=_less_memory(job, module.name, job.ram_limit),
             )
 

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from mlfbuild.project import RunnerKeys
 
 
+_APART = ("name", "reserved")
+"""Of a memory: ``weights`` has the second one."""
+
+
 @dataclass(frozen=True)
 class CompileJob:
     """One model for one target: compiled into ``archive``, unpacked into ``tree``."""
@@ -37,7 +41,9 @@ class CompileJob:
     archive: Path
     tree: Path
     ram_limit: int | None = None
-    """Bytes of RAM on the target's board; a larger arena is an error."""
+    """Bytes of RAM on the target's board, or the model's share of a memory; a larger arena is an error."""
+    ram_name: str = ""
+    """The memory of the target that ``ram_limit`` is a share of; empty for the board."""
     verified_on: str | None = None
     """Board, or ``host``, for which the tree also has the sources of test firmware; ``None`` for none."""
     bundles: tuple[Provider, ...] = ()
@@ -123,9 +129,11 @@ class CompileJob:
         if request.memories:
             # The order is that of arguments in C.
             settings["memories"] = {
-                each.name: {"order": at, **{key: value for key, value in vars(each).items() if key != "name"}}
+                each.name: {"order": at, **{key: value for key, value in vars(each).items() if key not in _APART}}
                 for at, each in enumerate(request.memories)
             }
+        if request.weights is not None:
+            settings["weights"] = vars(request.weights)
         if request.extensions:
             settings["extensions"] = dict(sorted(request.extensions.items()))
         if request.npu is not None:

@@ -31,6 +31,7 @@ from mlfbuild.project import (
     arena_memories,
     chosen_memories,
     contested,
+    fast_weights,
     mcu_of,
     memories_of,
     model_name,
@@ -200,19 +201,20 @@ def _arenas(model: ModelSpec, target: TargetSpec) -> list[TargetMemory]:
     return [only] if only is not None else chosen_memories(model, target)
 
 
-def _ram_limit(model: ModelSpec, target: TargetSpec, shares: Mapping[str, int]) -> int | None:
-    """Return the size of the memory in which the workspace of ``model`` is placed: its share, or of the board.
+def _ram_limit(model: ModelSpec, target: TargetSpec, shares: Mapping[str, int]) -> tuple[int | None, str]:
+    """Return the size of the memory in which the workspace of ``model`` is placed, and its name unless it is a board's.
 
-    ``None`` without either, and for models in several memories, whose sizes the compiler keeps.
+    The size is the model's share of a memory of the target, or that of the board. It is ``None`` without either, and
+    for models in several memories, whose sizes the compiler keeps.
     """
     only = only_memory(model, target)
     if only is not None and only.name in shares:
-        return shares[only.name]
+        return shares[only.name], only.name
     if target.board is None or chosen_memories(model, target):
-        return None
+        return None, ""
     board = BOARDS[target.board]
     region = target.regions.get(model.placement.workspace or "")
-    return board.ram.size if region is None else board.regions[region].size
+    return board.ram.size if region is None else board.regions[region].size, ""
 
 
 def _quantize_step(project: Project, model: ModelSpec, build: Path) -> QuantizeStep | None:
@@ -227,6 +229,7 @@ def _compile_job(
     model: ModelSpec, target: TargetSpec, tree: Path, step: QuantizeStep | None, shares: Mapping[str, int]
 ) -> CompileJob:
     only = only_memory(model, target) if model.memories else None
+    limit, limited = _ram_limit(model, target, shares)
     # The usual section needs no key, which archives with a workspace of their own do not accept.
     named = only is not None and not only.main
     choices = Choices(model.dims, model.state, model.signature, model.constants)
@@ -241,6 +244,7 @@ def _compile_job(
         program=model.program,
         extensions=model.extensions,
         memories=arena_memories(model, target, shares),
+        weights=fast_weights(model, target),
         trust=model.trust,
         # Code of other compilers does not use it.
         npu=npu_of(target, model.folder) if model.compiler == "native" else None,
@@ -251,7 +255,8 @@ def _compile_job(
         request=request,
         archive=tree / f"{model.name}.tar",
         tree=tree / model.name,
-        ram_limit=_ram_limit(model, target, shares),
+        ram_limit=limit,
+        ram_name=limited,
         optimize=model.optimize,
         quantize=step,
     )

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from mlfbuild.core import Mistake, Trust, UsageError
 from mlfbuild.library.keys.interface_names import InterfaceNames
-from mlfbuild.library.keys.memories import ArenaMemory
+from mlfbuild.library.keys.memories import ArenaMemory, FastWeights
 from mlfbuild.library.keys.npu import Npu
 from mlfbuild.library.keys.placement import Placement
 from mlfbuild.library.value import Library
@@ -52,6 +52,8 @@ class CompileRequest:
     """Facts for later stages, which each module of the archive records."""
     memories: tuple[ArenaMemory, ...] = ()
     """Memories for tensors, scratch memory and state; empty for one arena in the section of ``placement``."""
+    weights: FastWeights | None = None
+    """Memory for weights that the code copies from flash; ``None`` to read all where they are."""
     trust: Trust | None = None
     """Who must have signed the source, an archive; ``None`` if anyone may have made it. It decides no byte."""
     npu: Npu | None = None

@@ -40,26 +40,28 @@ from mlfbuild.library import (
     refused,
 )
 from mlfbuild.library.cgen import aligned
-from mlfbuild.library.keys import ArenaMemory
+from mlfbuild.library.keys import CONSTANT_CLASSES, FastWeights
 from mlfbuild.native import graph_executor
 from mlfbuild.native.c_calling_form import CodeForm, form_of
 from mlfbuild.native.frontends import AbsentInputs, Choices, NetworkFiles, SourceFiles, parse_files
 from mlfbuild.native.graph import ConstantBudget, Graph
 from mlfbuild.native.graph.ops import TreeEnsemble
 from mlfbuild.native.lowering import KernelCall, check_constants, lower_all, settled
-from mlfbuild.native.memory import plan_memory, use_free_memory, with_curve
+from mlfbuild.native.memory import WeightPlan, plan_memory, plan_weights, use_free_memory, weight_uses, with_curve
 from mlfbuild.native.network import compiled_network, macs_of, memory_notes, notes_of_memories, removed_from_layers
 from mlfbuild.native.passes import remove_dead_channels, rounded_products, run_passes, streamed
 from mlfbuild.native.planned import placed_in, plan_network
 from mlfbuild.native.printing import (
     Interface,
     LinkedModel,
+    class_of,
     codegen_files,
     facts_path,
     graph_text,
     header_path,
     interface_of,
     link_calls,
+    notes_of_weights,
     print_entry,
     print_facts,
     print_header,
@@ -179,8 +181,7 @@ def compile_graph(
     if form.packed or form.replaceable:
         _check_stateless(graph, request.name, form)
     hook = bool(options.get("hook", False))
-    program, calls, usual = _program(request.name, optimised, whole, settings, interface, budget,
-                                     memories=request.memories, hook=hook, form=form)  # fmt: skip
+    program, calls, usual = _program(request, optimised, whole, settings, interface, budget, hook=hook, form=form)
     network = compiled_network(program, calls, removed_from_layers(whole, optimised))
     remarks = [*optimised.notes, *_notes(program, usual, network)]
     if form.replaceable:
@@ -215,6 +216,7 @@ def _notes(program: LinkedModel, usual: int | None, network: Network) -> Iterato
     """Yield notes about the memory plan; parameters are as for ``memory_notes``."""
     yield from memory_notes(program.plan.arena_size, usual, network)
     yield from notes_of_memories(program.plan)
+    yield from notes_of_weights(program)
 
 
 def _pools(program: LinkedModel) -> tuple[Pool, ...]:
@@ -236,10 +238,8 @@ def _cost_of_blob(
     """Return a note with what replaceable parameters cost: ``program`` beside the same network with linked ones."""
     keep = request.options.get("dead-channels") == "keep"
     smaller = whole if keep else remove_dead_channels(whole)
-    linked = _program(
-        request.name, smaller, whole, replace(settings, replaceable=False), interface, None,
-        memories=request.memories, hook=False, form=CodeForm(),
-    )[0]  # fmt: skip
+    settings = replace(settings, replaceable=False)
+    linked = _program(request, smaller, whole, settings, interface, None, hook=False, form=CodeForm())[0]
     macs = [sum(macs_of(graph, node) for node in graph.nodes) for graph in (whole, smaller)]
     more = "" if macs[0] == macs[1] else f", and {macs[0]:,} products instead of {macs[1]:,}: dead channels stay"
     return (
@@ -279,14 +279,13 @@ def _check_stateless(graph: Graph, name: str, form: CodeForm) -> None:
 
 
 def _program(
-    name: str,
+    request: CompileRequest,
     graph: Graph,
     whole: Graph,
     settings: CodegenSettings,
     interface: Interface,
     budget: ConstantBudget | None,
     *,
-    memories: tuple[ArenaMemory, ...],
     hook: bool,
     form: CodeForm,
 ) -> tuple[LinkedModel, Sequence[KernelCall], int | None]:
@@ -295,17 +294,30 @@ def _program(
     ``whole`` is the network with its dead channels. The third result is the arena in bytes that the default of the
     option ``memory`` would need, or ``None`` unless the option is ``smallest``.
     """
-    chosen, usual = plan_network(graph, whole, settings, memories)
+    chosen, usual = plan_network(graph, whole, settings, request.memories)
     graph, calls = chosen.graph, list(chosen.calls)
-    plan = with_curve(graph, calls, chosen.plan, memories, arena_io=settings.arena_io)
+    plan = with_curve(graph, calls, chosen.plan, request.memories, arena_io=settings.arena_io)
     check_constants(graph, calls, budget)
     if not settings.is_dual_issue:  # its data cache holds weights that are read again: copies cost more than they save
         calls, plan = use_free_memory(calls, plan)
     linked = settled(graph, calls, replaceable=settings.replaceable)
     cpu = settings.cpu if settings.replaceable else None
-    trace = settings.trace
-    program = link_calls(name, graph, linked, plan, interface, trace=trace, hook=hook, form=form, replaceable=cpu)
+    program = link_calls(
+        request.name, graph, linked, plan, interface, trace=settings.trace, hook=hook, form=form, replaceable=cpu,
+        weights=_weights(request, graph, linked, chosen.calls),
+    )  # fmt: skip
     return program, calls, usual
+
+
+def _weights(
+    request: CompileRequest, graph: Graph, linked: Sequence[KernelCall], lowered: Sequence[KernelCall]
+) -> WeightPlan | None:
+    """Return the places of weights that are copied from flash, if ``request`` has memory for them."""
+    if request.weights is None:
+        return None
+    memory = next(each for each in request.memories if each.name == request.weights.memory)
+    uses = weight_uses(graph, linked, lowered, lambda constant: class_of(constant) == CONSTANT_CLASSES[0])
+    return plan_weights(uses, request.weights, memory)
 
 
 def _check_placement(request: CompileRequest) -> None:
@@ -331,12 +343,35 @@ def _check_memories(request: CompileRequest) -> None:
         "share-workspace and interface-api: packed": placement.shares_workspace and form_of(request).packed,
     }
     other = next((name for name, there in reasons.items() if there), None)
+    if request.weights is not None:
+        _check_weights(request, request.weights)
     if request.memories and other is not None:
         raise UsageError(
             "memories-refused",
             place=f"{request.name}: memories",
             reason=f"the model's data cannot be planned over several memories together with {other}",
             hint=f"remove {other} or memories",
+        )
+
+
+def _check_weights(request: CompileRequest, weights: FastWeights) -> None:
+    """Raise ``UsageError`` for what cannot be together with copies of weights."""
+    form = form_of(request)
+    reasons = {
+        "executor: graph": form.graph,
+        "interface-api: packed": form.packed,
+        "parameters: replaceable": form.replaceable,
+        "npu": request.npu is not None,
+        # A hook may end a run while a block is on its way to the workspace.
+        "hook, which may end a run while they are copied": bool(weights.stream and request.options.get("hook")),
+    }
+    other = next((name for name, there in reasons.items() if there), None)
+    if other is not None:
+        raise UsageError(
+            "weights-refused",
+            place=f"{request.name}: weights",
+            reason=f"weights cannot be copied to {weights.memory} together with {other}",
+            hint="remove one of them",
         )
 
 

@@ -212,7 +212,7 @@ def _operator(
         name=step.node.name,
         operator=operator_label(step.node),
         function="" if step.function is None else step.function.name,
-        symbols=tuple(dict.fromkeys(_constants_in(step.arguments, constants))),
+        symbols=tuple(dict.fromkeys([*_constants_in(step.arguments, constants), *step.copied])),
         macs=macs_of(program.graph, step.node),
         inputs=tuple(_numbers(step.node.inputs, numbers)),
         outputs=tuple(_numbers(step.node.outputs, numbers)),

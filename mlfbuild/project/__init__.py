@@ -53,9 +53,9 @@ if TYPE_CHECKING:
     from mlfbuild.project.engines import DASK, ENGINES
     from mlfbuild.project.levels import DEFAULT_LEVEL, INHERIT, LEVELS
     from mlfbuild.project.memories import (
-        TargetMemory, arena_memories, chosen_memories, memories_of, only_memory, ranked_by_order,
+        TargetMemory, arena_memories, chosen_memories, fast_weights, memories_of, only_memory, ranked_by_order,
     )
-    from mlfbuild.project.memory_shares import contested, share_problems, shares_of
+    from mlfbuild.project.memory_shares import contested, share_problems, shares_of, weight_problems
     from mlfbuild.project.problems import KeyPath
     from mlfbuild.project.program import EXTERNAL_COMPILERS, asked_for, filled
     from mlfbuild.project.provider import Provider

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mlfbuild.library.cgen import WORKSPACE_SECTION
-from mlfbuild.library.keys import MEMORY_CLASSES, ArenaMemory, is_collected
+from mlfbuild.library.keys import MEMORY_CLASSES, ArenaMemory, FastWeights, is_collected
 from mlfbuild.project.described_mcu import main_by_name, mcu_of, memory_of_region, parts_of_memories
 from mlfbuild.project.memory_keys import TargetMemoryKeys
 from mlfbuild.project.memory_waits import is_timed, waits_of
@@ -34,6 +34,8 @@ _FLASH, _RAM = "flash", ("ram", "sram")
 _EXTERNAL = ("external", "psram", "ddr", "sdram")
 """Names of external RAM: on a board with one region for it, each of them means that one."""
 _EXTERNAL_REGIONS = ("PSRAM", "DDR")
+_BEHIND = 1_000
+"""What 1,000 loads wait longer in a memory behind all others."""
 
 
 @dataclass(frozen=True)
@@ -195,16 +197,36 @@ def arena_memories(
 
     ``shares`` are the bytes of each memory that it may take beside other models; those of its key take precedence.
     """
-    shares = shares or {}
+    shares, weights = shares or {}, model.weights
     chosen = chosen_memories(model, target)
     waits = waits_of(parts_of_memories(target), [memory.name for memory in chosen], timed=has_timing(target, chosen))
     return tuple(
         ArenaMemory(
-            memory.name, model.memories.get(memory.name) or shares.get(memory.name, memory.size), memory.section, load,
-            store,
+            memory.name,
+            max(0, (model.memories.get(memory.name) or shares.get(memory.name, memory.size)) - _copied(model, memory)),
+            memory.section, load, store, weights.stream if weights and weights.memory == memory.name else 0,
         )
         for memory, (load, store) in zip(chosen, waits, strict=True)
     )  # fmt: skip
+
+
+def _copied(model: ModelSpec, memory: TargetMemory) -> int:
+    return model.weights.copy if model.weights and model.weights.memory == memory.name else 0
+
+
+def fast_weights(model: ModelSpec, target: TargetSpec) -> FastWeights | None:
+    """Return the memory for weights of ``model`` in a request for ``target``; ``None`` if it names none."""
+    chosen, wanted = chosen_memories(model, target), model.weights
+    if wanted is None or not any(memory.name == wanted.memory for memory in chosen):
+        return None
+    section = model.placement.constants("weights")
+    placed = [each for each in memories_of(target) if section and target.regions.get(section) == each.region]
+    sources = placed or [each for each in memories_of(target) if each.read_only]
+    parts, source = parts_of_memories(target), sources[0].name if sources else _FLASH
+    waits = [load for load, _ in waits_of(parts, [each.name for each in chosen], timed=has_timing(target, chosen))]
+    # A flash of which nothing says the speed is behind all memories.
+    wait = waits_of(parts, [source], timed=True)[0][0] if source in parts[0] else max(waits) + _BEHIND
+    return FastWeights(wanted.memory, wanted.copy, wanted.stream, wait)
 
 
 def has_timing(target: TargetSpec, chosen: Sequence[TargetMemory]) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from mlfbuild.core import Mistake, in_quotes, is_reserved_in_c
-from mlfbuild.core.keys import NOT_EMPTY, PathText, Rule, Size, TextOr
+from mlfbuild.core.keys import NOT_EMPTY, Keys, PathText, Rule, Size, TextOr
 from mlfbuild.library.keys import SECTION
 from mlfbuild.targets import Address, MemoryKeys
 
@@ -60,5 +60,21 @@ ModelMemories = Annotated[
     ),
 ]
 """The model's share of each memory in bytes; ``None`` for all of it."""
+
+
+@dataclass(frozen=True)
+class WeightKeys(Keys):
+    """Fast memory for weights that the code copies from flash."""
+
+    TITLE = "weights"
+
+    memory: Annotated[str, MEMORY_NAME]
+    """One of the memories of the target: dtcm"""
+    copy: Size = 0
+    """Bytes for weights that are copied before the first run: 24 KiB"""
+    stream: Size = 0
+    """Bytes of the workspace through which others are copied in each run, before they are needed: 8 KiB"""
+
+
 MemoryLimits = Mapping[Annotated[str, MEMORY_NAME], Size]
 """Budgets by memory, in bytes."""

@@ -48,7 +48,7 @@ from mlfbuild.library.keys import (
 from mlfbuild.project import rules
 from mlfbuild.project.device import DeviceKeys
 from mlfbuild.project.levels import DEFAULT_LEVEL
-from mlfbuild.project.memory_keys import MemoryLimits, ModelMemories, TargetMemories
+from mlfbuild.project.memory_keys import MemoryLimits, ModelMemories, TargetMemories, WeightKeys
 from mlfbuild.project.memory_script import MemoryScript
 from mlfbuild.project.problems import KeyPath, Position, Problem, in_file_order
 from mlfbuild.project.program import EXTERNAL_COMPILERS, Command
@@ -234,6 +234,8 @@ class ModelSpec(Keys):
     """Linker sections for the model's data."""
     memories: ModelMemories = field(default_factory=dict)
     """Memories that it may use, or its share of each: [dtcm, sram] or {dtcm: 64 KiB}. Default: those of the target."""
+    weights: WeightKeys | None = None
+    """Memory to which the code copies weights that are read often: {memory: dtcm, copy: 24 KiB, stream: 8 KiB}"""
     budget: Budget = Budget()
     """Upper limits for the model's share of an image."""
     license: Annotated[str, Convert(rules.canonical_license)] = ""

@@ -12,7 +12,7 @@ from mlfbuild.core import ProcessFailedError, UnsupportedModelError, sha256
 from mlfbuild.jobs.tree import unpack
 from mlfbuild.jobs.tree.placement import PlacedSection, placement_files
 from mlfbuild.library import CompileRequest, Library, Module, Network
-from mlfbuild.library.keys import ArenaMemory
+from mlfbuild.library.keys import ArenaMemory, FastWeights
 from mlfbuild.native.build import compile_graph, compile_model, read_network
 from mlfbuild.native.graph import evaluate
 from mlfbuild.native.passes import remove_dead_channels, run_passes
@@ -164,8 +164,8 @@ def network_of(library: Library) -> Network:
     return network
 
 
-def waiting(library: Library, given: tuple[ArenaMemory, ...], folder: Path) -> tuple[int, int]:
-    """Return all cycles, and those of waiting, on a part in which only the memories of data wait."""
+def waiting(library: Library, given: tuple[ArenaMemory, ...], folder: Path, flash: int = 0) -> tuple[int, int]:
+    """Return all cycles, and those of waiting, on a part in which the memories of data wait, and ``flash``."""
     (module,) = library.modules
     image = image_of(library, BOARD, folder)
     found = {section.name: section for section in read_image(image).sections}
@@ -175,7 +175,7 @@ def waiting(library: Library, given: tuple[ArenaMemory, ...], folder: Path) -> t
         if each.section in found and found[each.section].size
     ]
     # The second one is that of the board's RAM, in which the linker script puts the section of the middle memory.
-    waits = {"flash": 0, "sram": WAITS["sram"], "itcm": 0, **WAITS}
+    waits = {"flash": flash, "sram": WAITS["sram"], "itcm": 0, **WAITS}
     parts = {name: TimedMemory(256 << 20, width=4, waits=wait, write_waits=wait) for name, wait in waits.items()}
     part = Mcu("part", "Part", BOARD.cpu, 100_000_000, parts, {})
     inputs = [np.zeros((1, tensor.size), np.int8) for tensor in module.inputs]
@@ -214,3 +214,18 @@ def test_plan_is_not_worse_than_a_single_memory_and_its_estimate_is_near(
             assert 0.4 < estimated(source, given) / (waits[cut] - waits["dtcm"]) < 1.7, cut
     assert cycles["small"] < cycles["ddr"]
     assert cycles["large"] <= cycles["sram"] < cycles["ddr"]
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", ["kws", "vww", "ic"])
+def test_estimated_gain_of_copied_weights_is_near(shared: Path, tmp_path: Path, name: str) -> None:
+    source, given = shared / f"models/{name}_int8.tflite", memories(dtcm=512 << 10)
+    waits = []
+    for weights in (None, FastWeights("dtcm", 64 << 10, 0, 5000)):
+        wanted = CompileRequest(name, source, CPUS[BOARD.cpu], memories=given, weights=weights)
+        library = compile_model(wanted)
+        waits.append(waiting(library, given, tmp_path / str(len(waits)), flash=5)[1])
+    (note,) = (note for note in library.modules[0].notes if note.startswith("weights: "))
+    size, gain = (int(re.findall(r"[\d,]+", note)[at].replace(",", "")) for at in (0, 2))
+    # The first run copies them.
+    assert 0.5 < gain / (waits[0] - waits[1] + size // 4 * 5) < 1.5

@@ -71,7 +71,8 @@ OF_MODELS: Mapping[str, Any] = {
     "constants": {"k": 2}, "state": {"k": "y"}, "signature": "serve", "quantize": {"calibration": "net.npz"},
     "targets": ["other"], "vectors": "net.npz", "evaluate": {"data": "net.npz", "metric": "mse", "at-most": 1},
     "explore": {"optimize": ["Os"]}, "goal": "size", "placement": {"params": ".fast"}, "budget": {"flash": "3 KiB"},
-    "license": "MIT", "memories": {"ram": "8 KiB"}, "parameters": "replaceable",
+    "license": "MIT", "memories": {"ram": "8 KiB"}, "weights": {"memory": "ram", "copy": "1 KiB"},
+    "parameters": "replaceable",
 }  # fmt: skip
 FIRMWARE: Mapping[str, dict[str, Any]] = {"sources": {"sources": ["main.c"]}, "a CMake project": {"cmake": "fw"}}
 OF_FIRMWARE: Mapping[str, Any] = {

@@ -7,17 +7,19 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.library.cgen import WORKSPACE_SECTION
-from mlfbuild.library.keys import ArenaMemory
+from mlfbuild.library.keys import ArenaMemory, FastWeights
 from mlfbuild.project import (
     Project,
     TargetMemory,
     arena_memories,
     contested,
+    fast_weights,
     load_project,
     memories_of,
     only_memory,
     shares_of,
-)  # fmt: skip
+    weight_problems,
+)
 from mlfbuild.project.memory_waits import waits_of
 from mlfbuild.targets import MemoryCache, RegionKeys, TimedMemory
 
@@ -128,6 +130,37 @@ def test_models_of_an_image_divide_a_memory(
         shares = {"three": 160} | dict.fromkeys(["net", "two"], rest if largest is None else min(rest, largest))
     assert its == {name: {"dtcm": share} for name, share in shares.items()}
     assert contested(found, found.targets["t"]) == {*needs}
+
+
+def test_weights_are_beside_arenas(tmp_path: Path) -> None:
+    weights = "weights: {memory: dtcm, copy: 8 KiB, stream: 2 KiB}"
+    models = [f"{name}: {{source: a.tflite, memories: [dtcm], {weights}}}" for name in ("net", "two")]
+    found = project(tmp_path, BOARD, *models, "three: {source: a.tflite}", more="share-workspace: [net, two]\n")
+    target = found.targets["t"]
+    shares = shares_of(found, target, {"net": 10 * KIB, "two": 100 * KIB, "three": 4 * KIB})
+    assert {name: its["dtcm"] for name, its in shares.items()} == {"net": 52 * KIB, "two": 52 * KIB, "three": 4 * KIB}
+    (memory,) = arena_memories(found.models["net"], target, shares["net"])
+    assert (memory.size, memory.reserved) == (44 * KIB, 2 * KIB)
+    # Nothing says how fast flash is, so it is behind all others.
+    assert fast_weights(found.models["net"], target) == FastWeights("dtcm", 8 * KIB, 2 * KIB, 1000)
+    part = project(tmp_path, "{mcu: stm32f746, memories: {dtcm: {}}}", f"net: {{source: a.tflite, {weights}}}")
+    its = fast_weights(part.models["net"], part.targets["t"])
+    assert its is not None and its.source_wait > 0
+
+
+@pytest.mark.parametrize(
+    ("model", "code", "key"),
+    [
+        ("{source: a.tflite, weights: {memory: dtmc, copy: 1 KiB}}", "unknown-memory", "weights.memory"),
+        ("{source: a.tflite, weights: {memory: dtcm}}", "missing-key", "weights"),
+        ("{source: a.tflite, weights: {memory: dtcm, copy: 60 KiB, stream: 5 KiB}}", "memory-too-large", "weights"),
+        ("{source: a.tar, weights: {memory: dtcm, copy: 1 KiB}}", "misplaced-key", "weights"),
+        ("{source: a.tflite, executor: graph, weights: {memory: dtcm, copy: 1}}", "misplaced-key", "weights"),
+    ],
+)
+def test_weights_that_cannot_be_copied_are_refused(tmp_path: Path, model: str, code: str, key: str) -> None:
+    found = list(weight_problems(project(tmp_path, BOARD, f"net: {model}")))
+    assert [(".".join(map(str, path)), mistake.code) for path, mistake in found] == [(f"models.net.{key}", code)]
 
 
 def test_images_with_one_model_have_all_memory_for_it(tmp_path: Path) -> None:

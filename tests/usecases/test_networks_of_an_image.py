@@ -120,7 +120,8 @@ def repo(tmp_path: Path, shared: Path, tool: Callable[..., str]) -> Repo:
 
 
 def test_models_that_take_turns_have_one_arena_in_each_memory(repo: Repo) -> None:
-    repo.write(["kws", "ad", "ad_two"], more="share-workspace: [kws, ad]", dtcm="4 KiB")
+    fast = [", weights: {memory: dtcm, copy: 1 KiB, stream: 1 KiB}"]
+    repo.write(["kws", "ad", "ad_two"], fast, "share-workspace: [kws, ad]", "6 KiB")
     repo.build()
     assert repo.run() == repo.expected
     arenas = repo.arenas()
@@ -134,11 +135,14 @@ def test_models_that_take_turns_have_one_arena_in_each_memory(repo: Repo) -> Non
     assert arenas["mlf_shared_workspace"][0] in REGIONS["sram"] and small < large
     sections = {section.name: section.size for section in read_image(repo.image).sections}
     assert sections[".dtcm.shared.kws"] == large and ".dtcm.shared.ad" not in sections, "shared bytes count once"
-    assert sections[".dtcm"] + large <= 4 << 10
+    assert sections[".dtcm"] + large <= 6 << 10
+    source = (repo.root / "build/mlf/m55/kws/codegen/host/src/kws_lib0.c").read_text()
+    assert "mlf_kws_load_weights();" in source and "mlf_kws_copy_wait();" in source
 
 
 FIVE = ["kws", "ic", "ad", "vww", "ad_graph"]
-GRAPH = [""] * 4 + [", executor: graph, memories: [ddr]"]
+HOT = ", weights: {memory: dtcm, copy: 1 KiB, stream: 1 KiB}"
+GRAPH = [HOT, "", "", HOT, ", executor: graph, memories: [ddr]"]
 
 
 @pytest.mark.sweep
@@ -155,7 +159,7 @@ def test_five_networks(repo: Repo, turns: str, dtcm: str, sram: str) -> None:
             used[name] += section.size
     used["sram"] = sum(size for at, size in repo.arenas().values() if at in REGIONS["sram"])
     sizes = {"dtcm": dtcm, "sram": sram, "ddr": "64 KiB"}
-    assert used["ddr"] and all(0 < used[name] <= int(sizes[name].split()[0]) << 10 for name in ("dtcm", "sram"))
+    assert used["ddr"] and used["dtcm"] and all(used[name] <= int(sizes[name].split()[0]) << 10 for name in sizes)
 
 
 def test_sizes_cut_until_nothing_fits(repo: Repo) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mlfbuild.library.keys.interface_names import (
         ConstantInput, Dimension, InterfaceNames, PortNames, SignatureName, TensorName, port_problem,
     )
-    from mlfbuild.library.keys.memories import ArenaMemory
+    from mlfbuild.library.keys.memories import ArenaMemory, FastWeights
     from mlfbuild.library.keys.npu import (
         DEDICATED_SRAM, MEMORY_MODES, NPU_DEVICE, NPU_MACS, SHARED_SRAM, SRAM_ONLY, Npu, npu_problems,
     )

@@ -19,3 +19,19 @@ class ArenaMemory:
     """Cycles that 1,000 loads of a word wait on average when bytes are read in order."""
     store_wait: int
     """Cycles that 1,000 stores of a word wait on average when bytes are written in order."""
+    reserved: int = 0
+    """Bytes of ``size`` at the end of the arena, through which weights are streamed."""
+
+
+@dataclass(frozen=True)
+class FastWeights:
+    """Memory for weights that are read more often than once, and the speeds that decide which ones it gets."""
+
+    memory: str
+    """One of the request's memories."""
+    copy: int
+    """Bytes for weights that are copied once, before the first run; they are not part of the arena."""
+    stream: int
+    """Bytes for weights that are copied in each run before they are needed: ``reserved`` of the memory."""
+    source_wait: int
+    """Cycles that 1,000 loads of a word wait in the memory of the constants."""

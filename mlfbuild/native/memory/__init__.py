@@ -32,5 +32,6 @@ if TYPE_CHECKING:
     from mlfbuild.native.memory.order import better_order
     from mlfbuild.native.memory.plan import Plan, check_fits, plan_memory, use_free_memory
     from mlfbuild.native.memory.storages import Location, StorageKind
+    from mlfbuild.native.memory.weights import WeightBlock, WeightPlan, WeightUse, plan_weights, weight_uses
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -17,6 +17,8 @@ a whole image.
 - ``stores``   stores to scratch memory for each element of a window
 - ``output``   stores for each element of the output
 - ``planes``   loads of scratch memory for each element of the input, which the kernel has copied there
+- ``weights``  loads of the weights for each product: a word has several, and a tile of pixels shares a load; 0 if
+               each weight is loaded once
 
 They were counted on QEMU with the networks of MLPerf Tiny, on the Cortex-M0+, M4 and M55, and rounded. Every other
 kernel is taken to read each element of its inputs and to write each element of its outputs once, with word or vector
@@ -76,25 +78,26 @@ class _Rates:
     stores: float = 0.0
     output: float = 1.0
     planes: float = 0.0
+    weights: float = 0.25
 
 
-_DSP = _Rates(window=0.25, loads=0.25, stores=0.5)
-_MVE = _Rates(window=0.25, loads=1 / 16, stores=0.25, output=0.25)
-_MVE_IN_PLACE = _Rates(product=0.054, loads=0.008, stores=0.03, output=0.25)
+_DSP = _Rates(window=0.25, loads=0.25, stores=0.5, weights=1 / 12)
+_MVE = _Rates(window=0.25, loads=1 / 16, stores=0.25, output=0.25, weights=1 / 13)
+_MVE_IN_PLACE = replace(_MVE, window=0.0, product=0.054, loads=0.008, stores=0.03)
 """Windows of several rows are read in the image, except at its border, which scratch memory completes."""
 _KERNELS = {
     "conv2d_dsp": _DSP,
     "conv2d_long_dsp": _DSP,
     "conv2d_offset_dsp": _DSP,
     "conv2d_int16_dsp": _Rates(window=0.5, loads=1 / 3, stores=0.5),
-    "conv2d_thumb": _Rates(window=1.0, loads=0.5, stores=0.5),
+    "conv2d_thumb": _Rates(window=1.0, loads=0.5, stores=0.5, weights=1 / 12),
     "conv2d_mve": _MVE,
-    "conv2d_4x2_mve": replace(_MVE, loads=1 / 8),
+    "conv2d_4x2_mve": replace(_MVE, loads=1 / 8, weights=0.0),
     "conv2d_int16_mve": _Rates(window=0.5, loads=1 / 8, stores=0.5, output=0.5),
     "conv2d_float_mve": _Rates(product=1 / 8),
-    "depthwise_conv2d_dsp": _Rates(window=0.03, loads=0.4, stores=0.1),
-    "depthwise_conv2d_thumb": _Rates(window=0.12, loads=1.1, stores=0.2),
-    "depthwise_conv2d_mve": _Rates(window=0.03, stores=0.06, output=0.25, planes=1.1),
+    "depthwise_conv2d_dsp": _Rates(window=0.03, loads=0.4, stores=0.1, weights=0.0),
+    "depthwise_conv2d_thumb": _Rates(window=0.12, loads=1.1, stores=0.2, weights=0.0),
+    "depthwise_conv2d_mve": _Rates(window=0.03, stores=0.06, output=0.25, planes=1.1, weights=0.0),
     "fully_connected_dsp": _Rates(product=1 / 16),
     "fully_connected_thumb": _Rates(product=1 / 4),
     "fully_connected_mve": _Rates(product=1 / 32, output=0.25),
@@ -127,6 +130,21 @@ def accesses_of(graph: Graph, node: Node, call: KernelCall) -> Accesses:
     # Kernels of this kind fill their scratch memory and read it once.
     words = -(-call.scratch // _WORD)
     return Accesses(tensors, Traffic(words, words))
+
+
+def weight_loads(graph: Graph, node: Node, call: KernelCall) -> list[int]:
+    """Return the estimated loads of the weights of ``node`` in one run, for each operator of a chain.
+
+    Other operators than those with products read each constant once; the result is then -1.
+    """
+    if isinstance(node.operator, Fused):
+        part = node.operator.part
+        return [weight_loads(part, each, its)[0] for each, its in zip(part.nodes, call.parts, strict=True)]
+    weights = graph.inputs_of(node).optional(1)
+    if not isinstance(node.operator, Convolution | FullyConnected) or weights is None:
+        return [-1]
+    products = node.operator.macs(graph.inputs_of(node), graph.outputs_of(node)) or 0
+    return [max(-(-weights.size // _WORD), round(products * _KERNELS.get(_kernel(call), _PORTABLE).weights))]
 
 
 def _words(tensor: Tensor) -> int:

@@ -69,6 +69,11 @@ class PlannedMemory:
     state: int = 0
     """Bytes of the state, which is in the same memory beside the arena."""
 
+    @property
+    def end(self) -> int:
+        """Where its storages end in the row of all arenas: in front of what is reserved."""
+        return self.base + self.size - self.memory.reserved
+
 
 @dataclass(frozen=True)
 class PlannedStorage:
@@ -155,7 +160,9 @@ class Arenas:
         best: tuple[int, int, SpreadBuffers] | None = None
         for at in range(len(waits) if self._state else 1):
             # The state is beside the arena: what it takes is missing there.
-            sizes = [memory.size - self._state * (at == place) for place, memory in enumerate(self._sorted)]
+            sizes = [
+                memory.size - memory.reserved - self._state * (at == place) for place, memory in enumerate(self._sorted)
+            ]
             found = None if min(sizes) < 0 else spread(buffers, costs, sizes, work)
             if found is not None:
                 added = state.waits(*waits[at])
@@ -181,14 +188,13 @@ class Arenas:
         state_at, added, found = best
         # In the order of the request again; the search has the fastest first.
         ranks = [self._order.index(at) for at in range(len(self.memories))]
-        bases = list(accumulate((found.sizes[rank] for rank in ranks), initial=0))
+        ends = [found.sizes[rank] + memory.reserved for rank, memory in zip(ranks, self.memories, strict=True)]
+        bases = list(accumulate(ends, initial=0))
         memories = []
         for at, (memory, rank) in enumerate(zip(self.memories, ranks, strict=True)):
             inside = [buffer for buffer, its in zip(buffers, found.memories, strict=True) if its == rank]
             state = self._state if rank == state_at else 0
-            memories.append(
-                PlannedMemory(memory, bases[at], found.sizes[rank], lower_bound(inside), peak(inside), state)
-            )
+            memories.append(PlannedMemory(memory, bases[at], ends[at], lower_bound(inside), peak(inside), state))
         numbers = [self._order[rank] for rank in found.memories]
         waits = speeds(self.memories)
         planned = tuple(
@@ -216,7 +222,7 @@ class Arenas:
 
     def refusal(self, buffers: Sequence[Buffer]) -> UnsupportedModelError:
         """Return the error for ``buffers`` that do not fit: a memory, the node at its peak, and the bytes missing."""
-        sizes = [memory.size for memory in self.memories]
+        sizes = [max(0, memory.size - memory.reserved) for memory in self.memories]
         largest = max(range(len(sizes)), key=sizes.__getitem__)
         sizes[largest] = max(0, sizes[largest] - self._state)
         at, missing, time = shortage(buffers, sizes, ALIGNMENT)

@@ -209,7 +209,7 @@ def use_free_memory(calls: Sequence[KernelCall], plan: Plan) -> tuple[list[Kerne
     first, end = 0, plan.arena_size
     if plan.memories:
         fastest = plan.memories[by_speed([each.memory for each in plan.memories])[0]]
-        first, end = fastest.base, fastest.base + fastest.size
+        first, end = fastest.base, fastest.end
     used: list[list[tuple[int, int]]] = [[] for _ in calls]
     for start, span in plan.used:
         for at in range(span.first, min(span.last + 1, len(calls))):

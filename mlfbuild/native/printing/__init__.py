@@ -46,6 +46,8 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
+    from mlfbuild.native.printing.constant_sections import class_of
+    from mlfbuild.native.printing.fast_weights import notes_of_weights
     from mlfbuild.native.printing.file_plan import facts_path, header_path, outline_library, source_path
     from mlfbuild.native.printing.files import codegen_files
     from mlfbuild.native.printing.functions import FunctionNames, NodeFunction, NodeFunctions, print_definition

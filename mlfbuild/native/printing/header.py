@@ -9,6 +9,7 @@ from mlfbuild.library.cgen import ALIGNMENT, STATE_ALIGNMENT, braces, busy_name,
 from mlfbuild.library.keys import Placement
 from mlfbuild.native.graph import DType
 from mlfbuild.native.printing.checks import failed_result, print_result_macros, results_comment
+from mlfbuild.native.printing.fast_weights import print_weights_declarations
 from mlfbuild.native.printing.functions import print_definition
 from mlfbuild.native.printing.hook import print_hook_declarations
 from mlfbuild.native.printing.interface import Interface, Port
@@ -158,6 +159,7 @@ def _own_part(program: LinkedModel, *, shares: bool) -> Iterator[str]:
 
         yield from parameters.print_blob_declarations(program)
         places = [port.member for port in parameters.scaled_ports(program.interface)]
+    yield from print_weights_declarations(program)
     yield from _fact_parts(name, program.interface, places)
 
 

@@ -8,14 +8,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from mlfbuild.library import WORKSPACE_POOL
-from mlfbuild.library.cgen import WORKSPACE_SECTION
-from mlfbuild.library.keys import Placement
+from mlfbuild.library.cgen import wrapped
 from mlfbuild.native.c_calling_form import C_INTERFACE, CodeForm
 from mlfbuild.native.graph import C_TYPES, Graph, Node, State, Tensor
 from mlfbuild.native.graph.ops import Fused, Reshape
 from mlfbuild.native.lowering import Constant, KernelCall, Origin, ParameterBlock, ScratchBuffer
-from mlfbuild.native.memory import Location, Plan, StorageKind
+from mlfbuild.native.memory import Location, Plan, StorageKind, WeightBlock, WeightPlan
+from mlfbuild.native.printing.arenas import PrintedWorkspace, arena_at, workspaces_of
 from mlfbuild.native.printing.constant_sections import class_of
 from mlfbuild.native.printing.functions import FunctionNames, NodeFunction, NodeFunctions
 from mlfbuild.native.printing.interface import Interface
@@ -48,6 +47,10 @@ class ModelStep:
     arguments: tuple[str, ...]
     written: tuple[Written, ...] = ()
     """The tensors that a traced run passes to the callback after this step; empty without the option ``trace``."""
+    before: tuple[str, ...] = ()
+    """Statements before the call: copies of weights begin and end."""
+    copied: tuple[str, ...] = ()
+    """Constants that the call reads in another place, to which they are copied."""
 
 
 @dataclass(frozen=True)
@@ -58,95 +61,6 @@ class Reset:
     size: int
     value: int = 0
     source: str | None = None
-
-
-@dataclass(frozen=True)
-class PrintedWorkspace:
-    """An arena and its names in C; a model has several if its tensors are in several memories."""
-
-    model: str
-    size: int
-    lower_bound: int
-    """Bytes in use at the same time."""
-    base: int = 0
-    """Where it begins in the row of all arenas (``memory/arenas``)."""
-    memory: str = ""
-    """Empty for the only arena of a model."""
-    section: str | None = None
-    """``None`` for the section of the placement."""
-    share: int | None = None
-    """The most bytes that the model may take of the memory."""
-
-    @property
-    def parameter(self) -> str:
-        """The parameter of the reentrant run functions: ``workspace``, or ``dtcm_workspace``."""
-        return f"{self.memory}_workspace" if self.memory else "workspace"
-
-    @property
-    def pointer(self) -> str:
-        """The pointer to its bytes in the run function: ``arena``, or ``dtcm_arena``."""
-        return f"{self.memory}_arena" if self.memory else "arena"
-
-    @property
-    def type(self) -> str:
-        """The union type: ``mlf_kws_workspace``, or ``mlf_kws_dtcm_workspace``."""
-        return f"mlf_{self.model}_{self.parameter}"
-
-    @property
-    def variable(self) -> str:
-        """The static arena: ``tvmgen_kws_workspace``, or ``tvmgen_kws_dtcm_workspace``."""
-        return f"tvmgen_{self.model}_{self.parameter}"
-
-    @property
-    def macro(self) -> str:
-        """The macro with the attributes of the static arena."""
-        return self.variable.upper()
-
-    def section_in(self, placement: Placement) -> str:
-        """Return the section of the memory of the static arena."""
-        return self.section or placement.workspace or WORKSPACE_SECTION
-
-    def is_common(self, placement: Placement) -> bool:
-        """Return whether models that share a workspace have one variable for this arena: it is in the usual RAM."""
-        return self.section_in(placement) == WORKSPACE_SECTION
-
-    @property
-    def pool(self) -> str:
-        """The member of the struct of memory pools."""
-        return self.memory or WORKSPACE_POOL
-
-    @property
-    def size_macro(self) -> str:
-        """The macro of the header with its bytes."""
-        upper = f"TVMGEN_{self.model.upper()}"
-        return f"{upper}_{self.memory.upper()}_WORKSPACE_POOL_SIZE" if self.memory else f"{upper}_WORKSPACE_SIZE"
-
-    @property
-    def static(self) -> str:
-        """A pointer to the static arena, or ``NULL`` if there is none."""
-        return f"&{self.variable}" if self.size else "NULL"
-
-    def holds(self, position: int) -> bool:
-        """Return whether ``position``, in the row of all arenas, is in this one."""
-        return self.base <= position < self.base + self.size
-
-
-def workspaces_of(model: str, plan: Plan) -> tuple[PrintedWorkspace, ...]:
-    """Return the arenas of ``plan`` in the order of parameters; one, which may be empty, without several memories."""
-    if not plan.arenas:
-        return (PrintedWorkspace(model, plan.arena_size, plan.lower_bound),)
-    return tuple(
-        PrintedWorkspace(
-            model, each.size, each.lower_bound, each.base, each.memory.name, each.memory.section,
-            each.memory.size - each.state,
-        )
-        for each in plan.arenas
-    )  # fmt: skip
-
-
-def arena_at(workspaces: Sequence[PrintedWorkspace], position: int) -> PrintedWorkspace:
-    """Return the arena that has ``position``; tensors without elements may be behind the last byte."""
-    return next((each for each in workspaces if each.holds(position)), workspaces[-1])
 
 
 @dataclass(frozen=True)
@@ -189,6 +103,10 @@ class LinkedModel(PrintedProgram):
     """How firmware calls the network."""
     blob: Blob | None = None
     """The places of trained values, if these are in a blob instead of ``constants``."""
+    weights: WeightPlan | None = None
+    """The weights that are copied to fast memory."""
+    copied: tuple[tuple[str, int, int], ...] = ()
+    """(constant, offset, bytes) of those that are copied once."""
 
     @cached_property
     def workspaces(self) -> tuple[PrintedWorkspace, ...]:
@@ -249,33 +167,38 @@ def link_calls(
     hook: bool = False,
     form: CodeForm = C_INTERFACE,
     replaceable: Cpu | None = None,
+    weights: WeightPlan | None = None,
 ) -> LinkedModel:
     """Return the linked model of ``graph``, whose nodes are lowered to ``calls``; equal functions are stored once.
 
     With ``trace``, it has a run function that passes every written tensor to a callback; with ``hook``, one that calls
-    a hook before each operator. ``replaceable`` is the CPU if trained values are in a blob.
+    a hook before each operator. ``replaceable`` is the CPU if trained values are in a blob. ``weights`` are those
+    in fast memory.
     """
     builder = None
     if replaceable is not None:
         from mlfbuild.native.printing.blob_layout import BlobBuilder  # few models need it
 
         builder = BlobBuilder(interface)
-    linking = _Linking(name, graph, plan, interface, builder)
+    linking = _Linking(name, graph, plan, interface, builder, weights)
     steps = tuple(
         linking.step(index, node, call) for index, (node, call) in enumerate(zip(graph.nodes, calls, strict=True))
     )
     steps = tuple(linking.handing_out(steps)) if trace else steps
+    steps = tuple(linking.streaming(steps)) if weights is not None else steps
     copies = tuple(
         (linking.address(to), linking.place(tensor), graph.tensor(tensor).size) for tensor, to in plan.copies
     )
     resets = tuple(linking.reset(state) for state in graph.states)
     functions, constants = tuple(linking.functions), tuple(linking.constants)
     classes, blob = linking.classes, None
+    copied = tuple((linking.name_of(each), at, each.size) for each, at in weights.copied) if weights else ()
     if builder is not None and replaceable is not None:
         blob = builder.blob(replaceable.name, included_headers(functions))
     return LinkedModel(
-        name, constants, graph, interface, plan, functions, steps, copies, resets, classes, trace, hook, form, blob
-    )
+        name, constants, graph, interface, plan, functions, steps, copies, resets, classes, trace, hook, form, blob,
+        weights, copied,
+    )  # fmt: skip
 
 
 def tensor_lives(program: LinkedModel) -> dict[str, tuple[int, int]]:
@@ -300,10 +223,17 @@ class _Linking:
     """Collects functions and constants; equal ones are stored once."""
 
     def __init__(
-        self, name: str, graph: Graph, plan: Plan, interface: Interface, blob: BlobBuilder | None = None
+        self,
+        name: str,
+        graph: Graph,
+        plan: Plan,
+        interface: Interface,
+        blob: BlobBuilder | None = None,
+        weights: WeightPlan | None = None,
     ) -> None:
         self.prefix = prefix = f"tvmgen_{name}"
         self.blob = blob
+        self.model, self.weights = name, weights
         self.workspaces = workspaces_of(name, plan)
         self.graph = graph
         self.plan = plan
@@ -321,8 +251,10 @@ class _Linking:
             return ModelStep(index, node, None, ())
         self._note(node, call)
         function = self.functions.add(node, call)
-        arguments = self._arguments(f"{self.prefix}_{call.operator}_{index}", call, self.plan.scratch[index])
-        return ModelStep(index, node, function, arguments)
+        arguments = self._arguments(f"{self.prefix}_{call.operator}_{index}", call, self.plan.scratch[index], index)
+        moved = [each.argument for each in call.parameters if isinstance(each.argument, Constant)]
+        copied = tuple(self.name_of(each) for each in moved if self._in_fast_memory(index, each))
+        return ModelStep(index, node, function, arguments, copied=copied)
 
     def _note(self, node: Node, call: KernelCall | None) -> None:
         if self.blob is not None:
@@ -340,17 +272,53 @@ class _Linking:
                 ),
             )
 
+    def streaming(self, steps: Iterable[ModelStep]) -> Iterator[ModelStep]:
+        """Yield ``steps`` with the statements that copy blocks of weights."""
+        blocks = () if self.weights is None else self.weights.blocks
+        for step in steps:
+            own = [block for block in blocks if block.step == step.index]
+            starting = [block for block in blocks if block.starts == step.index]
+            lines = [line for block in own if block in starting for line in self._starts(block)]
+            lines += [f"mlf_{self.model}_copy_wait();"] if own else []
+            lines += [line for block in starting if block not in own for line in self._starts(block)]
+            yield replace(step, before=tuple(lines))
+
+    def _starts(self, block: WeightBlock) -> Iterator[str]:
+        for part, at in block.parts:
+            arguments = [self._reserved(at), self.name_of(part), f"{part.size}u"]
+            yield wrapped(f"mlf_{self.model}_copy_start(", arguments, ");", 4)
+
+    def _in_fast_memory(self, index: int, value: Constant) -> str:
+        """Return the address to which ``value`` is copied for the step ``index``; empty if it is read where it is."""
+        if self.weights is None:
+            return ""
+        once = dict(self.weights.copied).get(value)
+        if once is not None:
+            return f"&{self.prefix}_fast_weights.uint8_elements[{once}]"
+        at = self.weights.place(index, value)
+        return "" if at is None else self._reserved(at)
+
+    def _reserved(self, at: int) -> str:
+        name = "" if self.weights is None else self.weights.memory.name
+        return self._in_arena(next(each.end for each in self.plan.memories if each.memory.name == name) + at)
+
+    def name_of(self, value: Constant) -> str:
+        """Return the name of the constant ``value``, which has been added."""
+        return self._names[replace(value, name=class_of(value))]
+
     def _same_place(self, node: Node) -> bool:
         return self.plan.locations[str(node.inputs[0])] == self.plan.locations[node.outputs[0]]
 
-    def _arguments(self, prefix: str, call: KernelCall, scratch: int) -> tuple[str, ...]:
+    def _arguments(self, prefix: str, call: KernelCall, scratch: int, index: int) -> tuple[str, ...]:
         arguments = []
         for parameter in call.parameters:
             value = parameter.argument
             if isinstance(value, Constant):
                 name = self._constant(replace(value, name=f"{prefix}_{value.name}"), value)
                 cast = f"({parameter.c_type})" if value.is_packed else ""
-                arguments.append(f"{cast}{name}" if value.length is not None else f"&{name}")
+                usual = f"{cast}{name}" if value.length is not None else f"&{name}"
+                place = self._in_fast_memory(index, value)
+                arguments.append(_pointer(parameter.c_type, place) if place else usual)
             elif isinstance(value, ParameterBlock):
                 assert self.blob is not None, "only code with a blob has blocks"
                 arguments.append(f"&blob[{self.blob.add(value)}]")

@@ -13,6 +13,7 @@ from mlfbuild.native.graph import Graph
 from mlfbuild.native.kernels import include_lines, kernels_sha256
 from mlfbuild.native.lowering import Constant
 from mlfbuild.native.memory import StorageKind
+from mlfbuild.native.printing.arenas import arena_at
 from mlfbuild.native.printing.checks import (
     Pointer,
     failed_result,
@@ -20,13 +21,14 @@ from mlfbuild.native.printing.checks import (
     print_null_check,
     print_result_macros,
 )
+from mlfbuild.native.printing.fast_weights import print_copied_weights, print_loading, print_weights_attributes
 from mlfbuild.native.printing.file_plan import header_path
 from mlfbuild.native.printing.functions import NodeFunction, print_definition
 from mlfbuild.native.printing.header import print_structs
 from mlfbuild.native.printing.hook import print_ask, print_operator_table
 from mlfbuild.native.printing.notices import cpu_check, source_notice
 from mlfbuild.native.printing.packed import print_main
-from mlfbuild.native.printing.program import LinkedModel, ModelStep, arena_at, node_comment, tensor_lives
+from mlfbuild.native.printing.program import LinkedModel, ModelStep, node_comment, tensor_lives
 from mlfbuild.native.printing.state import (
     print_reset,
     print_state,
@@ -66,6 +68,7 @@ def print_source(
         print_workspace(program, placement),
         print_state(program, placement),
         print_npu_memory(program, npu),
+        *print_copied_weights(program),
         *(print_function(program.graph, function) for function in program.functions),
         print_reset(program),
         *_reentrant_entries(program),
@@ -117,12 +120,14 @@ def _sections(program: LinkedModel, placement: Placement) -> str:
             ),
             *print_attributes(program, placement, elf=True),
             *print_state_attributes(program, placement, elf=True),
+            *print_weights_attributes(program, elf=True),
             "/* In a section of its own: --gc-sections drops the static workspace if this function is not called. */",
             f'#define {upper}_ENTRY __attribute__((section(".text.{program.prefix}_run")))',
             "#else",
             *(f"#define {macro} MLF_ALIGNED({ALIGNMENT})" for macro in macros),
             *print_attributes(program, placement, elf=False),
             *print_state_attributes(program, placement, elf=False),
+            *print_weights_attributes(program, elf=False),
             f"#define {upper}_ENTRY",
             "#endif",
         ]
@@ -250,6 +255,7 @@ def _run(program: LinkedModel, signature: str) -> str:
         f"    (void)*(const volatile char *)mlf_{program.name}_model_id;",
         *_checks(program, arena=arena),
         *print_unused(program),
+        *print_loading(program),
         *steps,
         "",
         *copies,
@@ -284,6 +290,7 @@ def _step(step: ModelStep, program: LinkedModel) -> Iterator[str]:
         yield f"    /* {step.index}: {node_comment(program.graph, step.node)} */"
     if program.hook:
         yield from print_ask(step)
+    yield from (f"    {line}" for line in step.before)
     if step.function is not None and step.function.call.may_fail:
         yield f"    if ({wrapped(f'{step.function.name}(', step.arguments, ') != 0', 8)}) {{"
         yield f"        return {failed_result(program.name)};"

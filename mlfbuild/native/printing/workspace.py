@@ -26,9 +26,10 @@ from mlfbuild.library.cgen import (
 from mlfbuild.library.keys import Npu, Placement
 from mlfbuild.native.graph import C_TYPES
 from mlfbuild.native.memory import StorageKind
+from mlfbuild.native.printing.arenas import PrintedWorkspace, arena_at
 from mlfbuild.native.printing.checks import print_null_check
 from mlfbuild.native.printing.functions import print_definition
-from mlfbuild.native.printing.program import LinkedModel, PrintedWorkspace, arena_at
+from mlfbuild.native.printing.program import LinkedModel
 from mlfbuild.native.printing.state import print_beginning
 
 
@@ -80,7 +81,9 @@ def _arena_types(program: LinkedModel, workspace: PrintedWorkspace) -> set[str]:
         for step in program.steps
         if step.function is not None
     )
-    return _types(program, tensors) | SCRATCH_TYPES if scratch else _types(program, tensors)
+    weights = program.weights
+    streamed = weights is not None and weights.blocks and (alone or weights.memory.name == workspace.memory)
+    return _types(program, tensors) | SCRATCH_TYPES if scratch or streamed else _types(program, tensors)
 
 
 def _types(program: LinkedModel, tensors: Iterable[str]) -> set[str]:
