@@ -48,6 +48,7 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.project.addresses import archive_problem, git_problem, is_local_path
+    from mlfbuild.project.budget import Budget, BudgetFile, run_budgets
     from mlfbuild.project.described_mcu import mcu_of, memory_of_region
     from mlfbuild.project.device import DeviceKeys
     from mlfbuild.project.engines import DASK, ENGINES
@@ -64,9 +65,7 @@ if TYPE_CHECKING:
     from mlfbuild.project.runner import CYCLE_COUNTERS, TRANSPORTS, RunnerKeys
     from mlfbuild.project.services import JobsKeys, ResultCacheKeys
     from mlfbuild.project.sources import SOURCES, model_name, source_problem, source_suffix
-    from mlfbuild.project.specification import (
-        VECTORS_FOLDER, Budget, BudgetFile, FirmwareSpec, ModelSpec, Project, TargetSpec, run_budgets,
-    )
+    from mlfbuild.project.specification import VECTORS_FOLDER, FirmwareSpec, ModelSpec, Project, TargetSpec
     from mlfbuild.project.template import TEMPLATE_FILE, TemplateKeys, VariableKeys, load_template, template_error
     from mlfbuild.project.validate import json_schema
     from mlfbuild.project.workspace import workspace_projects

@@ -286,7 +286,7 @@ def _size(value: object) -> int | None:
 
 def _budgets(document: Document) -> Iterator[tuple[KeyPath, Mapping[str, object]]]:
     """Yield the budgets of models and firmware that have other keys than those of every budget."""
-    from mlfbuild.project.specification import Budget
+    from mlfbuild.project.budget import Budget
 
     for section in ("models", "firmware"):
         for name, entry in document.entries(section):
@@ -302,7 +302,7 @@ def _check_budget(
     known: Mapping[str, tuple[TargetMemory, ...]],
 ) -> None:
     """Report the keys of a budget that are no memory of any of its targets."""
-    from mlfbuild.project.specification import Budget
+    from mlfbuild.project.budget import Budget
 
     wanted = document.mapping(str(path[0]), str(path[1])).get("targets")
     names = wanted if isinstance(wanted, list) else list(document.mapping("targets"))

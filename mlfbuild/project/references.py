@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mlfbuild.core import Mistake, in_quotes, unknown
-from mlfbuild.project.budgets import check_targets_of_budgets
+from mlfbuild.project.budget_checks import check_targets_of_budgets
 from mlfbuild.project.device import check_devices, check_npu
 from mlfbuild.project.document import Document, mapping_in
 from mlfbuild.project.evaluation_checks import check_evaluations

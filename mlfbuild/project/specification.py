@@ -7,7 +7,7 @@ one value; ``references`` checks what needs two, such as a board that does not f
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -17,17 +17,13 @@ from mlfbuild.core.keys import (
     DERIVED,
     EXACT,
     NOT_EMPTY,
-    OTHERS,
     Convert,
-    Count,
-    Duration,
     Frequency,
     Keys,
     PathText,
     Percent,
     ProjectPath,
     Rule,
-    Size,
     TextOr,
     one_of,
 )
@@ -46,9 +42,10 @@ from mlfbuild.library.keys import (
     TensorName,
 )
 from mlfbuild.project import rules
+from mlfbuild.project.budget import Budget, BudgetFile
 from mlfbuild.project.device import DeviceKeys
 from mlfbuild.project.levels import DEFAULT_LEVEL
-from mlfbuild.project.memory_keys import MemoryLimits, ModelMemories, TargetMemories, WeightKeys
+from mlfbuild.project.memory_keys import ModelMemories, TargetMemories, WeightKeys
 from mlfbuild.project.memory_script import MemoryScript
 from mlfbuild.project.problems import KeyPath, Position, Problem, in_file_order
 from mlfbuild.project.program import EXTERNAL_COMPILERS, Command
@@ -65,20 +62,7 @@ VECTORS_FOLDER = "tests"
 ALL = ("*",)
 """The default of a list of targets or models: all of them. The reader replaces it with their names."""
 
-_RUN_BUDGETS = ("instructions", "cycles", "latency")
-"""The budgets that need a run of the model."""
-
 _Vectors = Annotated[Mapping[Annotated[str, rules.MODULE_NAME], ProjectPath], NOT_EMPTY]
-
-
-def run_budgets(*, board: bool, mcu: bool) -> tuple[str, ...]:
-    """Return the keys of the budgets that runs for a target with a ``board``, or with an ``mcu``, can check.
-
-    A board in QEMU counts instructions only. The cycle model of a microcontroller counts them as well, and has cycles
-    and a clock.
-    """
-    # The first one is that of instructions.
-    return _RUN_BUDGETS if mcu else _RUN_BUDGETS[:1] if board else ()
 
 
 def _only_version(value: int) -> Mistake | None:
@@ -129,47 +113,6 @@ class TargetSpec(Keys):
     """The linker script that ``memories`` were read from."""
     npu: Npu | None = None
     """The Arm Ethos-U beside the core, for which `.tflite` models are compiled with Arm's Vela."""
-
-
-@dataclass(frozen=True)
-class Budget(Keys):
-    """Upper limits; a build that exceeds one fails. Other keys are memories: `dtcm: 64 KiB`."""
-
-    TITLE = "budget"
-
-    flash: Size | None = None
-    """Bytes of flash: 96 KiB"""
-    ram: Size | None = None
-    """Bytes of RAM that the linker allocates: 32 KiB"""
-    stack: Size | None = None
-    """Bytes of stack at its deepest: of the model, or of main and all functions that it calls: 2 KiB"""
-    instructions: Count | None = None
-    """Instructions of one run of each model, on QEMU: 3 M"""
-    cycles: Count | None = None
-    """Modelled cycles of one run of each model on the target's `mcu`: 5 M"""
-    latency: Duration | None = None
-    """Modelled time of one run of each model at the target's clock: 40 ms"""
-    memories: MemoryLimits = field(default_factory=dict, metadata=OTHERS)
-    """Bytes in memories of the target, by the name of the memory."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all limits by key, ``None`` for those that are not set; ``memories`` only if it has any."""
-        found = dict(vars(self))
-        return found if self.memories else {key: limit for key, limit in found.items() if key != "memories"}
-
-    def on(self, memories: Iterable[str]) -> Budget:
-        """Return the budget of an image whose target has ``memories``, without those of other targets' memories."""
-        known = {*memories}
-        return replace(self, memories={name: limit for name, limit in self.memories.items() if name in known})
-
-    @property
-    def of_runs(self) -> dict[str, int]:
-        """The limits that need a run of the model; that of the latency in nanoseconds.
-
-        The keys are those of ``run_budgets``: ``instructions``, ``cycles`` and ``latency``, as far as the project file
-        has them, in this order.
-        """
-        return {key: limit for key in _RUN_BUDGETS if (limit := getattr(self, key)) is not None}
 
 
 @dataclass(frozen=True)
@@ -236,7 +179,7 @@ class ModelSpec(Keys):
     """Memories that it may use, or its share of each: [dtcm, sram] or {dtcm: 64 KiB}. Default: those of the target."""
     weights: WeightKeys | None = None
     """Memory to which the code copies weights that are read often: {memory: dtcm, copy: 24 KiB, stream: 8 KiB}"""
-    budget: Budget = Budget()
+    budget: Budget = field(default_factory=Budget)
     """Upper limits for the model's share of an image."""
     license: Annotated[str, Convert(rules.canonical_license)] = ""
     """Licence of the model as an SPDX expression, for `mlfbuild sbom`: Apache-2.0"""
@@ -278,7 +221,7 @@ class FirmwareSpec(Keys):
     """Folder with a CMakeLists.txt to build instead of `sources`."""
     params_binary: Annotated[str, SECTION] | None = None
     """Section of constants that is also written to <name>_params.bin: .mlf_params"""
-    budget: Budget = Budget()
+    budget: Budget = field(default_factory=Budget)
     """Upper limits for the whole image."""
     models: tuple[str, ...] = ALL
     """Models that it links. Default: all models of its targets."""
@@ -292,15 +235,6 @@ _Targets = Annotated[Mapping[Annotated[str, rules.TARGET_NAME], TargetSpec], NOT
 _Sources = Annotated[tuple[PathText, ...], NOT_EMPTY]
 _Model = Annotated[ModelSpec, TextOr(ProjectPath, ModelSpec)]
 _Models = Annotated[Mapping[Annotated[str, rules.MODEL_NAME], _Model], NOT_EMPTY]
-
-
-@dataclass(frozen=True)
-class BudgetFile:
-    """A baseline: the accepted sizes of images, and the accepted growth."""
-
-    path: Path
-    growth: Decimal
-    """Accepted growth, in per cent."""
 
 
 @dataclass(frozen=True)
