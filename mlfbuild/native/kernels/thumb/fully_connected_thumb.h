@@ -18,7 +18,10 @@
 /* An initialisation of the array would call memset. */
 MLF_KERNEL void mlf_clear4_thumb(uint32_t sums[4])
 {
-    sums[0] = sums[1] = sums[2] = sums[3] = 0;
+    sums[3] = 0;
+    sums[2] = 0;
+    sums[1] = 0;
+    sums[0] = 0;
 }
 
 MLF_SHARED void mlf_fully_connected_int8_thumb(const struct mlf_matmul_thumb *matmul, const int8_t *input,
