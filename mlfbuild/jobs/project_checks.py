@@ -17,7 +17,7 @@ from mlfbuild.compilers import EXTERNAL_COMPILERS, HOOK, compiler_called, why_no
 from mlfbuild.core import LFS_HINT, Mistake, MlfError, ProjectFileError, is_lfs_pointer, recognised
 from mlfbuild.datasets import DataKeys, data_files, data_problems
 from mlfbuild.jobs.inputs import input_problems
-from mlfbuild.project import Changes, KeyPath, Project, share_problems, weight_problems
+from mlfbuild.project import Changes, KeyPath, Project
 from mlfbuild.quantization import quantize_problems
 from mlfbuild.targets import cpu_of_toolchain
 
@@ -67,12 +67,20 @@ def project_mistakes(project: Project, *, vectors: bool = True) -> Iterator[tupl
     files = partial(_missing_files, vectors=vectors)
     own = (
         files, _missing_data, _missing_toolchains, _missing_folders, input_problems, _toolchain_problems,
-        _data_problems, _quantize_problems, _option_problems, share_problems,
-        weight_problems,
+        _data_problems, _quantize_problems, _option_problems, _memory_problems,
     )  # fmt: skip
     # Checks that open archives are last: they are slow, and the others explain why an archive cannot be opened.
     for find in (*own, _hook_problems, _sharing_problems):
         yield from find(project)
+
+
+def _memory_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
+    of_targets = (bool(each.memories) for each in project.targets.values())
+    if any((*of_targets, *(bool(each.memories or each.weights) for each in project.models.values()))):
+        from mlfbuild.project import share_problems, weight_problems  # few projects divide memories
+
+        yield from share_problems(project)
+        yield from weight_problems(project)
 
 
 def _missing_files(project: Project, *, vectors: bool) -> Iterator[tuple[KeyPath, Mistake]]:

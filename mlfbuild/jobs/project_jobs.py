@@ -30,13 +30,11 @@ from mlfbuild.project import (
     TargetSpec,
     arena_memories,
     chosen_memories,
-    contested,
     fast_weights,
     mcu_of,
     memories_of,
     model_name,
     only_memory,
-    shares_of,
     source_suffix,
 )
 from mlfbuild.targets import BOARDS, CPUS, cpu_called, toolchain_file
@@ -149,15 +147,18 @@ def _shares(
     project: Project, target: TargetSpec, specs: Sequence[ModelSpec], tree: Path, build: Path
 ) -> Mapping[str, Mapping[str, int]]:
     """Return the bytes of each memory of ``target`` that each model may take, by model and memory."""
-    names = contested(project, target)
-    if names:
-        from mlfbuild.jobs.memory_needs import needs_of  # few projects divide memories
+    if not any((target.memories, *(spec.memories for spec in specs))):
+        return {}
+    # Few projects divide memories.
+    from mlfbuild.jobs.memory_needs import needs_of
+    from mlfbuild.project import contested, shares_of
+
     jobs = {
-        spec.name: _compile_job(spec, target, tree, _quantize_step(project, spec, build), {})
-        for spec in specs
-        if spec.name in names
+        name: _compile_job(spec, target, tree, _quantize_step(project, spec, build), {})
+        for name in sorted(contested(project, target))
+        for spec in [project.models[name]]
     }
-    return shares_of(project, target, needs_of(jobs) if jobs else {})
+    return shares_of(project, target, needs_of(jobs))
 
 
 def _named_memories(project: Project, target: TargetSpec) -> tuple[TargetMemory, ...]:

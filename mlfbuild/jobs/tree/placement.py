@@ -15,8 +15,7 @@ from dataclasses import dataclass
 
 from mlfbuild.core import read_bytes
 from mlfbuild.jobs.tree.build_text import rendered
-from mlfbuild.library.cgen import shared_section
-from mlfbuild.library.keys import symbol_stem
+from mlfbuild.library.keys import shared_section, symbol_stem
 from mlfbuild.targets import RUNTIME
 
 PLACEMENT_FOLDER = "placement"

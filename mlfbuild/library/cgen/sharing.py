@@ -6,8 +6,8 @@ in the image. The shared workspace is therefore a *common* symbol in each model.
 same name into one variable, which has the size of the largest and the strictest alignment. So it fits the models of
 each image, and no file of the build has to list them. A model that is added or removed changes no code of the others.
 
-In other memories than the usual RAM, each model has a static arena in a section of its own (``shared_section``), and
-the linker script that mlfbuild writes puts these sections at one address, followed by as many bytes as the largest.
+In other memories than the usual RAM, each model has a static arena in a section of its own (``keys.shared_section``),
+and the linker script that mlfbuild writes puts these sections at one address, followed by as many bytes as the largest.
 Linkers have no common symbols in sections, and a section is placed by any script: if it does not know the names, arenas
 are one behind the other.
 
@@ -52,11 +52,6 @@ def print_shared_workspace(prefix: str, declarator: str, attributes: str, flag_a
     text = text if declarator else text.partition("\n\n")[2]
     values = {"prefix": prefix, "declarator": declarator, "attributes": attributes, "flag_attributes": flag_attributes}
     return Template(text).substitute(values, flag=f"{SHARED_WORKSPACE}_busy").splitlines()
-
-
-def shared_section(section: str, model: str) -> str:
-    """Return the section of the arena that ``model`` shares in the memory of ``section``: ``.dtcm.shared.kws``."""
-    return f"{section}.shared.{model}"
 
 
 def print_exclusive_call(prefix: str, busy: str, call: str, before: Iterable[str] = ()) -> Iterator[str]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     )
     from mlfbuild.library.keys.placement import (
         CODE, CONSTANT_CLASSES, MEMORY_CLASSES, PARAMS, SECTION, SECTION_NAME, Placement, PlacementKeys, SectionContent,
-        content_of, is_collected, section_problem, symbol_stem,
+        content_of, is_collected, section_problem, shared_section, symbol_stem,
     )
 else:
     __getattr__ = lazy_attributes(__name__)

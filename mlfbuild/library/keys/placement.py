@@ -79,6 +79,11 @@ def symbol_stem(section: str) -> str:
     return "mlf_" + section.strip(".").replace(".", "_").removeprefix("mlf_")
 
 
+def shared_section(section: str, model: str) -> str:
+    """Return the section of the arena that ``model`` shares in the memory of ``section``: ``.dtcm.shared.kws``."""
+    return f"{section}.shared.{model}"
+
+
 PARAMS = "params"
 CONSTANT_CLASSES = ("weights", "biases", "tables")
 """Classes of constants: filters, matrices and constant tensors; biases and scales; lookup tables and the rest."""

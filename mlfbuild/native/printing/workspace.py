@@ -20,10 +20,9 @@ from mlfbuild.library.cgen import (
     busy_name,
     print_exclusive_call,
     print_shared_workspace,
-    shared_section,
     union_members,
 )
-from mlfbuild.library.keys import Npu, Placement
+from mlfbuild.library.keys import Npu, Placement, shared_section
 from mlfbuild.native.graph import C_TYPES
 from mlfbuild.native.memory import StorageKind
 from mlfbuild.native.printing.arenas import PrintedWorkspace, arena_at
