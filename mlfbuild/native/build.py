@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from mlfbuild.core import InputFileError, ToolNotFoundError, UnsupportedModelError, UsageError, better_error
+from mlfbuild.core import InputFileError, ToolNotFoundError, UsageError, better_error
 from mlfbuild.library import (
     CPU_DEVICE,
     TVM_RUNTIME,
@@ -37,10 +37,9 @@ from mlfbuild.library import (
     OperatorFunction,
     Pool,
     blob_path,
-    refused,
 )
 from mlfbuild.library.cgen import aligned
-from mlfbuild.library.keys import CONSTANT_CLASSES, FastWeights
+from mlfbuild.library.keys import CONSTANT_CLASSES
 from mlfbuild.native import graph_executor
 from mlfbuild.native.c_calling_form import CodeForm, form_of
 from mlfbuild.native.frontends import AbsentInputs, Choices, NetworkFiles, SourceFiles, parse_files
@@ -69,6 +68,7 @@ from mlfbuild.native.printing import (
     print_tvm_metadata,
     traced_tensors,
 )
+from mlfbuild.native.request_checks import check_request, check_sizes, check_stateless
 from mlfbuild.native.settings import DEFAULT_MEMORY, TFLM, TREES, CodegenSettings, most_constants, tflm_of
 from mlfbuild.targets import Cpu
 
@@ -161,10 +161,9 @@ def compile_graph(
     Raises ``UnsupportedModelError`` if the compiler does not support the model, ``UsageError`` for a bad placement or
     interface.
     """
-    _check_placement(request)
-    _check_memories(request)
+    check_request(request)
     # Before lowering, in which sizes become int32 literals.
-    _check_sizes(graph)
+    check_sizes(graph)
     interface = interface_of(graph, request.interface)
     whole = run_passes(graph)
     options = request.options
@@ -179,7 +178,7 @@ def compile_graph(
         notes = (*optimised.notes, *module.notes)
         return Library((replace(module, notes=notes, tflm=tflm_of(request, graph)),))
     if form.packed or form.replaceable:
-        _check_stateless(graph, request.name, form)
+        check_stateless(graph, request.name, form)
     hook = bool(options.get("hook", False))
     program, calls, usual = _program(request, optimised, whole, settings, interface, budget, hook=hook, form=form)
     network = compiled_network(program, calls, removed_from_layers(whole, optimised))
@@ -261,23 +260,6 @@ def _form_of_trees(graph: Graph, request: CompileRequest) -> str:
     return TREES[0] if value is None else str(value)
 
 
-def _check_stateless(graph: Graph, name: str, form: CodeForm) -> None:
-    if graph.states and form.replaceable:
-        raise UnsupportedModelError(
-            "parameters-of-state",
-            place=f"{name}: {graph.states[0].before!r}",
-            reason="is a state that is kept between runs, whose initial values cannot be replaced",
-            hint="use parameters: linked",
-        )
-    if graph.states:
-        raise UnsupportedModelError(
-            "packed-interface-without-state",
-            place=f"{name}: {graph.states[0].before!r}",
-            reason="is a state that is kept between runs, which TVM's AOT executor cannot reset",
-            hint="use interface-api c",
-        )
-
-
 def _program(
     request: CompileRequest,
     graph: Graph,
@@ -318,69 +300,6 @@ def _weights(
     memory = next(each for each in request.memories if each.name == request.weights.memory)
     uses = weight_uses(graph, linked, lowered, lambda constant: class_of(constant) == CONSTANT_CLASSES[0])
     return plan_weights(uses, request.weights, memory)
-
-
-def _check_placement(request: CompileRequest) -> None:
-    for name, mistake in request.placement.problems():
-        raise refused(f"{request.name}: placement.{name}", mistake)
-    for name in request.placement.sections:
-        if request.executor == "graph" and name not in {"params", "workspace"}:
-            raise UsageError(
-                "section-not-in-graph",
-                place=f"{request.name}: placement.{name}",
-                reason="the graph executor has no such section",
-                hint="remove it, or use executor aot",
-            )
-
-
-def _check_memories(request: CompileRequest) -> None:
-    """Raise ``UsageError`` for what cannot be together with memories that the planner chooses from."""
-    placement = request.placement
-    reasons = {
-        "executor: graph": request.executor == "graph",
-        "placement.workspace": placement.workspace is not None,
-        "placement.state": placement.state is not None,
-        "share-workspace and interface-api: packed": placement.shares_workspace and form_of(request).packed,
-    }
-    other = next((name for name, there in reasons.items() if there), None)
-    if request.weights is not None:
-        _check_weights(request, request.weights)
-    if request.memories and other is not None:
-        raise UsageError(
-            "memories-refused",
-            place=f"{request.name}: memories",
-            reason=f"the model's data cannot be planned over several memories together with {other}",
-            hint=f"remove {other} or memories",
-        )
-
-
-def _check_weights(request: CompileRequest, weights: FastWeights) -> None:
-    """Raise ``UsageError`` for what cannot be together with copies of weights."""
-    form = form_of(request)
-    reasons = {
-        "executor: graph": form.graph,
-        "interface-api: packed": form.packed,
-        "parameters: replaceable": form.replaceable,
-        "npu": request.npu is not None,
-        # A hook may end a run while a block is on its way to the workspace.
-        "hook, which may end a run while they are copied": bool(weights.stream and request.options.get("hook")),
-    }
-    other = next((name for name, there in reasons.items() if there), None)
-    if other is not None:
-        raise UsageError(
-            "weights-refused",
-            place=f"{request.name}: weights",
-            reason=f"weights cannot be copied to {weights.memory} together with {other}",
-            hint="remove one of them",
-        )
-
-
-def _check_sizes(graph: Graph) -> None:
-    for tensor in graph.tensors.values():
-        if tensor.size > _LARGEST_TENSOR:
-            reason = f"takes {tensor.size} bytes, but at most {_LARGEST_TENSOR} are supported"
-            hint = "use a smaller model"
-            raise UnsupportedModelError("tensor-too-large", place=f"{graph.name}: {tensor}", reason=reason, hint=hint)
 
 
 def _target(cpu: Cpu) -> str:

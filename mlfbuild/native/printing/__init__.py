@@ -1,6 +1,6 @@
 """Print the C source and header of a model, with the additions of the options ``hook`` and ``trace``.
 
-    KernelCalls + Plan + Interface -> program.link_calls -> LinkedModel -> source, header, packed, hook, trace -> files
+    KernelCalls + Plan + Interface -> linking.link_calls -> LinkedModel -> source, header, packed, hook, trace -> files
 
 ``program`` links the calls of all nodes with the addresses of the memory plan to a ``LinkedModel``, in which every
 argument is a C expression; the other modules only print it. ``file_plan`` has the names of the files, which are known
@@ -53,12 +53,12 @@ if TYPE_CHECKING:
     from mlfbuild.native.printing.functions import FunctionNames, NodeFunction, NodeFunctions, print_definition
     from mlfbuild.native.printing.header import print_facts, print_header
     from mlfbuild.native.printing.interface import Interface, chosen_problem, interface_of, runtime_dtype, runtime_shape
+    from mlfbuild.native.printing.linking import link_calls
     from mlfbuild.native.printing.notices import cpu_check, source_notice
     from mlfbuild.native.printing.packed import COUNT_BYTES, PACKED_ARGUMENTS, print_entry, print_tvm_metadata
     from mlfbuild.native.printing.parameters import print_blob_source
     from mlfbuild.native.printing.program import (
-        LinkedModel, ModelStep, PrintedProgram, included_headers, link_calls, node_comment, operator_label,
-        tensor_lives,
+        LinkedModel, ModelStep, PrintedProgram, included_headers, node_comment, operator_label, tensor_lives,
     )
     from mlfbuild.native.printing.source import declarator, print_function, print_source
     from mlfbuild.native.printing.text import graph_text
