@@ -91,6 +91,12 @@ def unavailable(reason: str) -> None:
     pytest.skip(reason)
 
 
+@pytest.fixture
+def without_ccache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let CMake start the compiler itself: ccache rewrites paths, which messages and debug information contain."""
+    monkeypatch.delenv("CMAKE_C_COMPILER_LAUNCHER", raising=False)
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of models, vectors and archives beside the repository (``MLFBUILD_SHARED`` overrides)."""

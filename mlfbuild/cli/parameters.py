@@ -17,8 +17,10 @@ from mlfbuild.cli.output.progress import working
 @click.option("--for", "firmware", required=True, metavar="MODEL", help="Model of the project, or archive OLD.tar.")
 @click.option("-o", "output", type=FILE, required=True, metavar="BLOB", help="Blob to write.")
 @click.option("--number", type=click.IntRange(0, 2**32 - 1), default=0, metavar="N", help="Your version of the values.")
-@click.option("--vectors", type=FILE, metavar="X.npz", help="Inputs with which both networks run.")
-@click.option("--self-test", "tests", type=click.IntRange(0, 1000), default=0, metavar="N", help="Cases in the blob.")
+@click.option("--vectors", type=FILE, metavar="X.npz", help="Inputs for both networks; default MODEL's vectors.")
+@click.option(
+    "--self-test", "tests", type=click.IntRange(0, 1000), default=0, metavar="N", help="Test vectors in the blob."
+)
 @click.option("--target", metavar="NAME", help="Target of the project file.")
 @click.option("-O", "settings", multiple=True, metavar="KEY=VALUE", help="Compiler option of OLD.tar; repeatable.")
 def parameters(
@@ -34,11 +36,11 @@ def parameters(
 ) -> None:
     """Write the values of NEW as a blob for firmware in the field.
 
-    NEW is a .tflite or .onnx file, or an archive. It must have the structure of MODEL, which the firmware was built
-    with and has the key parameters: replaceable; otherwise the first operator that differs is named, and the exit
-    status is 1. Both networks run on this machine with the vectors of MODEL, and their outputs are compared.
+    NEW is a .tflite or .onnx file, or an archive. MODEL is the one that the firmware was built with, and has the key
+    `parameters: replaceable`. If NEW has another structure, the message names the first operator that differs, and the
+    exit status is 1. Both networks run on this machine with the vectors of MODEL, and their outputs are compared.
 
-    Keep the archive of each release, and use it for MODEL: sources and mlfbuild change.
+    Keep the archive of each release and pass it as MODEL, because sources and mlfbuild change.
     """
     from mlfbuild.jobs import load
     from mlfbuild.usecases import NewParameters, make_parameters

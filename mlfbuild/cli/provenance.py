@@ -16,18 +16,19 @@ from mlfbuild.core import UsageError
 @click.argument("elf", type=FILE)
 @click.option("-o", "output", type=FILE, metavar="FILE", help="Write the statement to FILE.")
 @click.option("--sign", "key", type=FILE, metavar="KEY", help="Also write FILE.sig with this key, as `mlfbuild sign`.")
-@click.option("--builder", default="", metavar="URI", help="URI of who ran the build, default mlfbuild's.")
+@click.option("--builder", default="", metavar="URI", help="URI of the system that ran the build; default mlfbuild's.")
 @BUILD_DIR
 def provenance(
     options: SharedOptions, elf: Path, output: Path | None, key: Path | None, builder: str, build_dir: Path | None
 ) -> None:
-    """Write where the image ELF is from.
+    """Record how the image ELF was built.
 
-    The result is an in-toto statement with SLSA's provenance: hashes of the image, of its archives and of their inputs,
-    and the versions of the tools. Nothing is built; the exit status is 1 if the image is not made from the present
-    inputs. The same build gives the same bytes.
+    The result is an in-toto statement with SLSA provenance: hashes of the image, of its archives and of their inputs,
+    and the versions of the tools. The command builds nothing; if the image was not built from the present inputs, the
+    exit status is 1. The same build gives the same bytes.
 
-    ELF is a firmware of the project. Another image that links its models needs --target if there are several.
+    ELF is a firmware of the project, or another image that links its models; then add --target if the project has
+    several targets.
     """
     if key is not None and output is None:
         raise UsageError.needs_another("--sign", "the signature is a file beside the statement", "add -o FILE")

@@ -18,9 +18,9 @@ _FILES = click.argument("files", type=FILE, nargs=-1, required=True, metavar="FI
 def sign(options: SharedOptions, files: tuple[Path, ...], key: Path) -> None:
     """Sign files with a key of ssh-keygen.
 
-    The signature of FILE is FILE.sig. It is one of `ssh-keygen -Y sign -n mlfbuild`, as Git uses them for commits.
-    FILE may be an archive, a bundle, a lock file, or any other. A key with a passphrase asks for it in the terminal,
-    unless ssh-agent has it.
+    The signature of FILE is written to FILE.sig. It is that of `ssh-keygen -Y sign -n mlfbuild`, in the format that Git
+    uses for commits. FILE may be an archive, a bundle, a lock file or any other file. If the key has a passphrase and
+    is not in ssh-agent, ssh-keygen asks for it in the terminal.
     """
     from mlfbuild.usecases import sign_files
 
@@ -32,12 +32,12 @@ def sign(options: SharedOptions, files: tuple[Path, ...], key: Path) -> None:
 @verb("format")
 @_FILES
 @click.option("--signers", type=FILE, required=True, metavar="FILE", help="Allowed signers, as ssh-keygen reads them.")
-@click.option("--identity", default="", metavar="ID", help="Accept only this signer of the file.")
+@click.option("--identity", default="", metavar="ID", help="Accept only this signer, one of the allowed ones.")
 def verify_signature(options: SharedOptions, files: tuple[Path, ...], signers: Path, identity: str) -> None:
-    """Check who signed files.
+    """Check that allowed signers have signed files.
 
-    The exit status is 0 if FILE.sig is a signature of FILE by one of the allowed signers, for each FILE. Nothing of
-    FILE is parsed. The project key `trust` does the same for the archives of a build.
+    The exit status is 0 if each FILE has a signature FILE.sig by one of the allowed signers. The command does not parse
+    FILE. The project key `trust` checks the archives of a build in the same way.
     """
     from mlfbuild.core import Trust
     from mlfbuild.usecases import refused_signatures, verify_signatures

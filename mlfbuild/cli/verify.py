@@ -230,10 +230,8 @@ def _verify_project(
     jobs = verify_jobs(project, targets, project.root / BUILD_FOLDER, timeout, needed=not evaluations)
     if image is not None:
         jobs = jobs_in_image(jobs, image, flash=flash)
-    if blob is not None:
-        jobs = with_parameters(jobs, *blob)
-    # Noted, so that a model without vectors is not taken for one that passed.
-    skipped = left_out(project, targets)
+        jobs = jobs if blob is None else with_parameters(project, jobs, *blob)
+    skipped = left_out(project, targets)  # noted, so that a model without vectors is not taken for one that passed
     note_all(options, skipped, "not verified: ")
     note_all(options, () if image else unchecked_in_runs(project, targets), "not checked: ")
     try:
@@ -252,13 +250,17 @@ def _verify_project(
     if options.json:
         show_json([*(_json(job, result) for job, result in results), *map(_evaluation_json, measured)])
     elif options.format in _FOR_PEOPLE:
-        several = len({job.target.name for job, _ in results}) > 1
-        for job, result in results:
-            if not (isinstance(result, MlfError) or (options.quiet and result.passed)):
-                _show_report(result.called(job.title) if several else result)
+        _show_results(options, results)
         show_evaluations(options, measured)
     show_usages(options, list(_arenas(project, results)))
     _raise_failures(project, results, evaluation_failed(project, measured), excess, options.format)
+
+
+def _show_results(options: SharedOptions, results: Sequence[VerifyResult]) -> None:
+    several = len({job.target.name for job, _ in results}) > 1
+    for job, result in results:
+        if not (isinstance(result, MlfError) or (options.quiet and result.passed)):
+            _show_report(result.called(job.title) if several else result)
 
 
 def _arenas(project: Project, results: Sequence[VerifyResult]) -> Iterator[Usage]:

@@ -17,7 +17,7 @@ EXTRAS: Mapping[str, Mapping[str, str]] = {
     "images": {"PIL": "pillow>=10.1"},
     "quantize-onnx": {"onnx": "onnx>=1.16", "onnxruntime": "onnxruntime>=1.20"},
     "quantize-tflite": {"ai_edge_litert": "ai-edge-litert>=2.1", "ai_edge_quantizer": "ai-edge-quantizer>=0.10"},
-    "ethos-u": {"ethosu.vela": "ethos-u-vela>=5,<6"},
+    "ethos-u": {"ethosu.vela": "ethos-u-vela>=5.2,<6"},
     "bson": {"bson": "pymongo>=4.6"},
     "sbom": {
         "cyclonedx": "cyclonedx-python-lib>=11,<12",

@@ -18,6 +18,7 @@ from mlfbuild.core import (
     InputFileError,
     ProcessFailedError,
     ToolNotFoundError,
+    UsageError,
     require_extra,
     run,
 )
@@ -45,6 +46,7 @@ _REASON = re.compile(
     r"(?P<rule>[^\n]*)",
     re.MULTILINE,
 )
+_WRONG_OPTION = re.compile(r"^ethosu\.vela\.errors\.C\w+OptionError: '?Error: (?P<reason>[^\n]*?)'?$", re.MULTILINE)
 _KIB = 1024
 
 
@@ -96,8 +98,8 @@ def compile_with_vela(data: bytes, npu: Npu, place: Path, tensors: Collection[st
     """Compile the TFLite file ``data``, which messages call ``place``, for ``npu``.
 
     ``tensors`` are the names in the file, to which estimates are assigned. The same file, keys and version of Vela give
-    the same result. Raises ``ToolNotFoundError`` without Vela, ``ProcessFailedError`` with its output if it fails, and
-    ``InputFileError`` if it does not write what is expected.
+    the same result. Raises ``ToolNotFoundError`` without Vela, ``UsageError`` for a configuration that it lacks,
+    ``ProcessFailedError`` with its output if it fails, and ``InputFileError`` if it does not write what is expected.
     """
     version = vela_version(npu.python)
     with tempfile.TemporaryDirectory(prefix="mlfbuild-vela-") as name:
@@ -108,6 +110,7 @@ def compile_with_vela(data: bytes, npu: Npu, place: Path, tensors: Collection[st
         try:
             printed = run(command, cwd=folder, env={**os.environ, **_ENVIRONMENT})
         except ProcessFailedError as error:
+            _refuse_keys(error.output)
             reason = f"Vela {version} failed to compile it for {npu.accelerator}"
             raise ProcessFailedError("vela-failed", error.output, place=place, reason=reason, hint=LOOK) from None
         made = folder / "out" / f"{_NAME}_vela.tflite"
@@ -116,6 +119,14 @@ def compile_with_vela(data: bytes, npu: Npu, place: Path, tensors: Collection[st
             raise ProcessFailedError("vela-failed", printed, place=place, reason=reason, hint=LOOK)
         estimate = _estimate(folder / "out", place, tensors)
         return VelaResult(made.read_bytes(), version, system_config_of(npu), estimate, dict(_reasons(printed)))
+
+
+def _refuse_keys(printed: str) -> None:
+    """Raise ``UsageError`` if ``printed``, the output of Vela, says that its options or its configuration are wrong."""
+    found = _WRONG_OPTION.search(printed)
+    if found is not None:
+        reason = f"Vela refuses a key: {found['reason']}"
+        raise UsageError("npu-refused-by-vela", place="npu", reason=reason, hint="correct system-config or config")
 
 
 def _arguments(npu: Npu) -> Iterator[str]:

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     )
     from mlfbuild.library.network import (
         ARENA, DIGEST_LENGTH, INPUT, MEMORIES, OUTPUT, Network, NetworkConstant, NetworkKernel, NetworkMemory,
-        NetworkOperator, NetworkRows, NetworkScratch, NetworkTensor, RemovedChannels,
+        NetworkOperator, NetworkPoint, NetworkRows, NetworkScratch, NetworkTensor, RemovedChannels,
     )
     from mlfbuild.library.npu import NpuEstimate, NpuFacts, NpuLayer
     from mlfbuild.library.numpy_types import dtype_called, is_supported, round_half_away

@@ -31,7 +31,8 @@ class NetworkScratch:
     """Of the first byte in the arena."""
     size: int
     accesses: int | None = None
-    """As for a tensor."""
+    saved: int | None = None
+    """Both as for a tensor."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,17 @@ class NetworkMemory:
     """Cycles that 1,000 loads, or stores, of a word wait on average."""
     state: int = 0
     """Bytes of the state there."""
+
+
+@dataclass(frozen=True)
+class NetworkPoint:
+    """What accesses to the arenas would wait with another size of the fastest memory."""
+
+    size: int
+    """The most bytes that the module may take of it."""
+    waits: int
+    """Cycles of waiting in a run by estimate; if all memories wait equally long, accesses, each as often as its memory
+    has others before it."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +131,8 @@ class NetworkTensor:
     accesses: int | None = None
     """Estimated loads and stores in a run, each of up to a word, of all tensors that share its bytes; ``None`` unless
     several memories were planned."""
+    saved: int | None = None
+    """Of these accesses, what they wait less than in the slowest memory, in the unit of ``NetworkPoint.waits``."""
 
 
 @dataclass(frozen=True)
@@ -180,6 +194,8 @@ class Network:
     memories: tuple[NetworkMemory, ...] = ()
     """The memories that the arena is divided into, one after the other: offsets count from the beginning of the first.
     Empty if the arena is in one piece."""
+    curve: tuple[NetworkPoint, ...] = ()
+    """Sizes of the fastest memory from which on accesses wait less, as far as they were tried; with ``memories``."""
 
     @property
     def layers(self) -> int:

@@ -47,7 +47,7 @@ from mlfbuild.native.frontends import AbsentInputs, Choices, NetworkFiles, Sourc
 from mlfbuild.native.graph import ConstantBudget, Graph
 from mlfbuild.native.graph.ops import TreeEnsemble
 from mlfbuild.native.lowering import KernelCall, check_constants, lower_all, settled
-from mlfbuild.native.memory import WeightPlan, plan_memory, plan_weights, use_free_memory, weight_uses
+from mlfbuild.native.memory import WeightPlan, plan_memory, plan_weights, use_free_memory, weight_uses, with_curve
 from mlfbuild.native.network import compiled_network, macs_of, memory_notes, notes_of_memories, removed_from_layers
 from mlfbuild.native.passes import remove_dead_channels, rounded_products, run_passes, streamed
 from mlfbuild.native.planned import placed_in, plan_network
@@ -62,7 +62,6 @@ from mlfbuild.native.printing import (
     interface_of,
     link_calls,
     notes_of_weights,
-    print_blob_source,
     print_entry,
     print_facts,
     print_header,
@@ -169,15 +168,11 @@ def compile_graph(
     interface = interface_of(graph, request.interface)
     whole = run_passes(graph)
     options = request.options
-    # A traced network is compared with another runtime, tensor by tensor, so that all channels must be there.
-    # Which channels are dead depends on values that may be replaced.
-    keep = options.get("dead-channels") == "keep" or bool(options.get("trace")) or form_of(request).replaceable
+    form, settings = form_of(request), _settings(request, graph)
+    # A traced network is compared with another runtime, tensor by tensor, so that all channels must be there. And
+    # which ones are dead depends on values that may be replaced.
+    keep = options.get("dead-channels") == "keep" or settings.trace or settings.replaceable
     optimised = whole if keep else remove_dead_channels(whole)
-    form = form_of(request)
-    memory, trace = str(options.get("memory", DEFAULT_MEMORY)), bool(options.get("trace", False))
-    settings = CodegenSettings(
-        request.cpu, memory, trace, _form_of_trees(graph, request), form.arena_io, form.replaceable
-    )
     if request.executor == "graph":
         target = _target(request.cpu)
         module = graph_executor.graph_module(optimised, whole, interface, settings, request, target, model_id, budget)
@@ -228,6 +223,13 @@ def _pools(program: LinkedModel) -> tuple[Pool, ...]:
     """Return the memory pools that the caller passes, sorted by name."""
     pools = (Pool(each.pool, "workspace", each.size, external=True) for each in program.workspaces)
     return tuple(sorted(pools, key=lambda pool: pool.name)) if program.form.arena_io else ()
+
+
+def _settings(request: CompileRequest, graph: Graph) -> CodegenSettings:
+    options, form = request.options, form_of(request)
+    memory, trace = str(options.get("memory", DEFAULT_MEMORY)), bool(options.get("trace", False))
+    trees = _form_of_trees(graph, request)
+    return CodegenSettings(request.cpu, memory, trace, trees, form.arena_io, form.replaceable)
 
 
 def _cost_of_blob(
@@ -293,8 +295,8 @@ def _program(
     option ``memory`` would need, or ``None`` unless the option is ``smallest``.
     """
     chosen, usual = plan_network(graph, whole, settings, request.memories)
-    graph, plan = chosen.graph, chosen.plan
-    calls = list(chosen.calls)
+    graph, calls = chosen.graph, list(chosen.calls)
+    plan = with_curve(graph, calls, chosen.plan, request.memories, arena_io=settings.arena_io)
     check_constants(graph, calls, budget)
     if not settings.is_dual_issue:  # its data cache holds weights that are read again: copies cost more than they save
         calls, plan = use_free_memory(calls, plan)
@@ -399,6 +401,8 @@ def _codegen(program: LinkedModel, request: CompileRequest, model_id: str) -> tu
     header = CodegenFile(header_path(name), print_header(program, source, request.placement).encode())
     if program.blob is None:
         return codegen_files(name, [code], header, program.headers, single=single)
+    from mlfbuild.native.printing import print_blob_source  # few models need it
+
     values = print_blob_source(program, source, model_id, request.placement)
     files = codegen_files(name, [code, values], header, program.headers, single=False)
     blob = CodegenFile(blob_path(name, "bin"), program.blob.data(model_id))

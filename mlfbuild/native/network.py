@@ -15,6 +15,7 @@ from mlfbuild.library import (
     NetworkKernel,
     NetworkMemory,
     NetworkOperator,
+    NetworkPoint,
     NetworkScratch,
     NetworkTensor,
     RemovedChannels,
@@ -23,7 +24,7 @@ from mlfbuild.library.graph_json import CALL
 from mlfbuild.native.graph import Graph, Node, Tensor
 from mlfbuild.native.graph.ops import Fused
 from mlfbuild.native.lowering import Candidate, Constant, KernelCall
-from mlfbuild.native.memory import Plan, PlannedMemory, StorageKind
+from mlfbuild.native.memory import Plan, PlannedMemory, PlannedStorage, StorageKind
 from mlfbuild.native.printing import LinkedModel, ModelStep, operator_label, tensor_lives
 
 if TYPE_CHECKING:
@@ -64,19 +65,23 @@ def compiled_network(program: LinkedModel, calls: Sequence[KernelCall], removed:
     graph = program.graph
     lives = tensor_lives(program)
     numbers = {name: at for at, name in enumerate(lives)}
-    accesses = {name: storage.accesses for storage in program.plan.storages for name in storage.tensors}
     several = len(program.plan.memories) > 1
-    tensors = tuple(
-        _tensor(program, graph.tensor(name), *life, accesses.get(name) if several else None)
-        for name, life in lives.items()
-    )
+    planned = {name: each for each in program.plan.storages if several for name in each.tensors}
+    tensors = tuple(_tensor(program, graph.tensor(name), *life, planned.get(name)) for name, life in lives.items())
     constants = frozenset(constant.name for constant in program.constants)
     operators = tuple(
         _operator(program, step, call, numbers, constants, removed)
         for step, call in zip(program.steps, calls, strict=True)
     )
     memories = tuple(_memory(each) for each in program.plan.memories if several)
-    return Network(program.plan.arena_size, tensors, operators, tuple(_origins(program.constants)), memories)
+    origins = tuple(_origins(program.constants))
+    curve = tuple(NetworkPoint(size, _cycles(waits)) for size, waits in program.plan.curve)
+    return Network(program.plan.arena_size, tensors, operators, origins, memories, curve)
+
+
+def _cycles(waits: int) -> int:
+    """Return whole cycles of ``waits``, thousandths, rounded up so that only 0 becomes 0."""
+    return -(-waits // 1000)
 
 
 def _memory(planned: PlannedMemory) -> NetworkMemory:
@@ -92,7 +97,7 @@ def notes_of_memories(plan: Plan) -> Iterator[str]:
         names = ", ".join(each.memory.name for each in plan.memories)
         yield f"memories: {names} have no different waits, so the plan avoids accesses to those that are listed later"
     elif plan.waits_bound < plan.waits:
-        waits, least = (-(-each // 1000) for each in (plan.waits, plan.waits_bound))
+        waits, least = _cycles(plan.waits), _cycles(plan.waits_bound)
         yield f"memories: accesses wait {waits:,} cycles in a run by estimate, and at least {least:,} in any plan"
 
 
@@ -173,14 +178,22 @@ def macs_of(graph: Graph, node: Node) -> int:
     return node.operator.macs(graph.inputs_of(node), graph.outputs_of(node))
 
 
-def _tensor(program: LinkedModel, tensor: Tensor, first: int, last: int, accesses: int | None) -> NetworkTensor:
+def _tensor(
+    program: LinkedModel, tensor: Tensor, first: int, last: int, planned: PlannedStorage | None
+) -> NetworkTensor:
     location, ports = program.plan.locations[tensor.name], program.interface
     offset = None if location.area is StorageKind.CONSTANT else location.position
     area = location.area.name.lower()
     side = {StorageKind.INPUT: ports.inputs, StorageKind.OUTPUT: ports.outputs}.get(location.area)
     port = side[location.position] if side else None
     name = port.name if port is not None and port.tensor.name == tensor.name else tensor.name  # or it is a view
-    return NetworkTensor(name, tensor.dtype.value, tensor.shape, tensor.size, area, offset, first, last, accesses)
+    estimates = _estimates(planned)
+    return NetworkTensor(name, tensor.dtype.value, tensor.shape, tensor.size, area, offset, first, last, *estimates)
+
+
+def _estimates(planned: PlannedStorage | None) -> tuple[int | None, int | None]:
+    """Return accesses, and what they save."""
+    return (None, None) if planned is None else (planned.accesses, planned.saved // 1000)
 
 
 def _operator(
@@ -192,10 +205,9 @@ def _operator(
     removed: RemovedByOutput,
 ) -> NetworkOperator:
     scratch = step.function.call.scratch if step.function is not None else 0
-    plan, accesses = program.plan, None
+    plan, planned = program.plan, None
     if len(plan.memories) > 1:
-        found = (each.accesses for each in plan.storages if not each.tensors and each.first == step.index)
-        accesses = next(found, None)
+        planned = next((each for each in plan.storages if not each.tensors and each.first == step.index), None)
     return NetworkOperator(
         name=step.node.name,
         operator=operator_label(step.node),
@@ -204,7 +216,7 @@ def _operator(
         macs=macs_of(program.graph, step.node),
         inputs=tuple(_numbers(step.node.inputs, numbers)),
         outputs=tuple(_numbers(step.node.outputs, numbers)),
-        scratch=NetworkScratch(plan.scratch[step.index], scratch, accesses) if scratch else None,
+        scratch=NetworkScratch(plan.scratch[step.index], scratch, *_estimates(planned)) if scratch else None,
         removed=_removed(step.node, removed),
         kernels=_IN_PLACE if step.function is None else considered(call),
         by_rows=None if step.function is None else call.by_rows,

@@ -64,8 +64,8 @@ class ResultCacheKeys(Keys):
         return CacheSettings(None, self.limit, self.remote, self.push)
 
 
-ARCHIVES = "archives"
-SIGNED = (ARCHIVES,)
+ARCHIVES, BLOBS = "archives", "parameters"
+SIGNED = (ARCHIVES, BLOBS)
 """What a project may require to be signed."""
 
 
@@ -78,7 +78,8 @@ class TrustKeys(Keys):
     signers: ProjectPath
     """File of allowed signers, as Git has it for commits: identities and a public key on each line (ssh-keygen)."""
     require: Annotated[tuple[Annotated[str, one_of("requirement", SIGNED)], ...], NOT_EMPTY]
-    """What must be signed by one of them: archives, every source that is one; those that a build makes need none."""
+    """What must be signed by one of them: archives, every source that is one, but not those that a build makes;
+    parameters, every blob that a command reads."""
 
     def of(self, kind: str) -> Trust | None:
         """Return who must have signed files of this ``kind``, one of ``SIGNED``; ``None`` if anyone may have made them.

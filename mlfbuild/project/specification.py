@@ -54,7 +54,7 @@ from mlfbuild.project.problems import KeyPath, Position, Problem, in_file_order
 from mlfbuild.project.program import EXTERNAL_COMPILERS, Command
 from mlfbuild.project.provider import Provider
 from mlfbuild.project.runner import RunnerKeys
-from mlfbuild.project.services import ARCHIVES, JobsKeys, ResultCacheKeys, TrustKeys
+from mlfbuild.project.services import ARCHIVES, BLOBS, JobsKeys, ResultCacheKeys, TrustKeys
 from mlfbuild.quantization import QuantizeKeys
 from mlfbuild.targets import TimingKeys
 
@@ -347,6 +347,11 @@ class Project(Keys):
     def root(self) -> Path:
         """Folder of the project file; relative paths in the file start here and are already joined to it."""
         return self.path.parent
+
+    @property
+    def blob_trust(self) -> Trust | None:
+        """Who must have signed blobs of parameters; ``None`` if anyone may have made them."""
+        return None if self.trust is None else self.trust.of(BLOBS)
 
     def trust_in(self, compiler: str) -> Trust | None:
         """Return who must have signed the sources of models with this ``compiler``; ``None`` if anyone may have."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mlfbuild.report.document.report_files import (
         ReportDocument, check_report_output, compared_with, form_of, saved_report,
     )
-    from mlfbuild.report.operators.image_networks import check_boards, networks_of, profiled
+    from mlfbuild.report.operators.image_networks import check_boards, networks_of, planned_models, profiled
     from mlfbuild.report.operators.image_profile import ImageProfile, profile_image
     from mlfbuild.report.operators.network_sizes import (
         NetworkSizes, SourceFacts, cycles_json, measured_json, modelled_json, network_json, source_facts, spread_json,
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from mlfbuild.report.sizes.images import ImageSizes, any_image_sizes, image_sizes
     from mlfbuild.report.sizes.memories import MemoryUse
     from mlfbuild.report.sizes.owners import ARENA, STATE, Owner
+    from mlfbuild.report.text.arenas import all_arenas
     from mlfbuild.report.text.comparison import comparison_text
     from mlfbuild.report.text.memories import memories_text, memory_json
     from mlfbuild.report.text.npu import npu_text

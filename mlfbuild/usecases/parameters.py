@@ -24,8 +24,8 @@ import numpy.typing as npt
 
 from mlfbuild.archive import open_archive, write_archive
 from mlfbuild.compilers import compiler_called
-from mlfbuild.core import CheckFailedError, UsageError, counted, write_atomic
-from mlfbuild.jobs import check_replaced, is_model, target_jobs
+from mlfbuild.core import CheckFailedError, Trust, UsageError, counted, write_atomic
+from mlfbuild.jobs import QuantizeStep, check_replaced, is_model, make_quantized, target_jobs
 from mlfbuild.library import (
     BLOB_MAGIC,
     REPLACEABLE,
@@ -113,12 +113,12 @@ def make_parameters(wanted: NewParameters, project: Project | None = None) -> Ma
     ``UsageError`` for a model without ``parameters: replaceable``, and as the compiler and ``open_archive``.
     """
     check_replaced(wanted.output, (wanted.source,), "blob", "parameter blob", _is_blob)
-    old, request, vectors = _firmware(wanted, project)
-    new = _new_library(wanted, request)
-    structures = [_text(_module(each, where), "txt") for each, where in _named(wanted, old, new)]
-    _check_structures(structures[0], structures[1], wanted)
-    given = RunInputs(wanted.vectors or vectors, seed=0)
+    firmware = _firmware(wanted, project)
+    given = RunInputs(wanted.vectors or firmware.vectors, seed=0)
     with tempfile.TemporaryDirectory(prefix="mlfbuild-") as folder:
+        old, new = firmware.library, _new_library(wanted, firmware, Path(folder))
+        structures = [_text(_module(each, where), "txt") for each, where in _named(wanted, old, new)]
+        _check_structures(structures[0], structures[1], wanted)
         runs = [_run(library, Path(folder) / f"{at}.tar", given) for at, library in enumerate((old, new))]
     module = _module(new, str(wanted.source))
     blob, before = (read_blob(_file(_module(each, ""), "bin"), str(wanted.source)) for each in (new, old))
@@ -137,8 +137,19 @@ def _named(wanted: NewParameters, old: Library, new: Library) -> tuple[tuple[Lib
     return (old, wanted.firmware), (new, str(wanted.source))
 
 
-def _firmware(wanted: NewParameters, project: Project | None) -> tuple[Library, CompileRequest, Path | None]:
-    """Return the library of the firmware, the request of its model, and the vectors of the project."""
+@dataclass(frozen=True)
+class _Firmware:
+    """What the firmware was built with."""
+
+    library: Library
+    request: CompileRequest
+    vectors: Path | None = None
+    quantize: QuantizeStep | None = None
+    trust: Trust | None = None
+    """Who must have signed an archive with the new network."""
+
+
+def _firmware(wanted: NewParameters, project: Project | None) -> _Firmware:
     archive = Path(wanted.firmware)
     if archive.suffix == ".tar" or project is None:
         library = open_archive(archive)
@@ -147,7 +158,7 @@ def _firmware(wanted: NewParameters, project: Project | None) -> tuple[Library, 
         if cpu not in CPUS:
             raise _without_blob(wanted.firmware)
         options = {**wanted.options, "parameters": REPLACEABLE}
-        return library, CompileRequest(module.name, archive, CPUS[cpu], options=options), None
+        return _Firmware(library, CompileRequest(module.name, archive, CPUS[cpu], options=options))
     if wanted.options:
         raise UsageError(
             "options-of-project-model",
@@ -156,15 +167,15 @@ def _firmware(wanted: NewParameters, project: Project | None) -> tuple[Library, 
             hint="remove -O",
         )
     jobs = target_jobs(project, [] if wanted.target is None else [wanted.target], [wanted.firmware])
-    requests = [job.request for target in jobs for job in target.models]
-    if len({request.cpu.name for request in requests}) > 1:
+    models = [model for target in jobs for model in target.models]
+    if len({model.request.cpu.name for model in models}) != 1:
         raise UsageError(
             "several-targets",
             place="--target",
-            reason=f"{wanted.firmware} is built for several processor cores, and a blob is for one",
+            reason=f"a blob is for one processor core, and {wanted.firmware} is not built for exactly one here",
             hint="choose a target with --target",
         )
-    request = requests[0]
+    request, step = models[0].request, models[0].quantize
     if request.options.get("parameters") != REPLACEABLE:
         raise UsageError(
             "parameters-linked",
@@ -172,14 +183,22 @@ def _firmware(wanted: NewParameters, project: Project | None) -> tuple[Library, 
             reason="has its values in the code",
             hint="add parameters: replaceable, and build the firmware with it",
         )
+    if step is not None:
+        make_quantized(step)
     vectors = project.models[wanted.firmware].vectors.get("")
-    return compiler_called("native").compile(request), request, vectors
+    return _Firmware(compiler_called("native").compile(request), request, vectors, step, project.trust_in("archive"))
 
 
-def _new_library(wanted: NewParameters, request: CompileRequest) -> Library:
+def _new_library(wanted: NewParameters, firmware: _Firmware, folder: Path) -> Library:
+    """Return the library of the new network; it is quantised as the firmware's model is in its build."""
     if not is_model(wanted.source):
-        return open_archive(wanted.source)
-    return compiler_called("native").compile(replace(request, source=wanted.source))
+        return open_archive(wanted.source, firmware.trust)
+    source = wanted.source
+    if firmware.quantize is not None:
+        step = replace(firmware.quantize, source=source, made=folder / f"{firmware.request.name}{source.suffix}")
+        make_quantized(step)
+        source = step.made
+    return compiler_called("native").compile(replace(firmware.request, source=source))
 
 
 def _module(library: Library, where: str) -> Module:

@@ -42,7 +42,6 @@ Checks = Mapping[tuple[str, str], Mapping[str, Sequence[Mapping[str, Any]]]]
 _OF_A_PIECE = ("name", "kind", "size", "flash", "ram")
 _OF_A_CONSTANT = ("content", "tensor", "source")
 
-
 # All forms, although a build writes only some: reports of an earlier build in the other forms are removed as well.
 _EXCESS_FORMS = (".txt", ".json", ".html")
 _OF_MAPS = {"linker-map-missing", "not-a-gnu-ld-map", "map-of-another-image"}
@@ -248,6 +247,7 @@ def _text(found: report.ImageSizes, *, verbose: bool, operators: bool) -> str:
     if job is not None and job.budget_file is not None:
         parts.append("\n".join(budgets.difference_lines(job, found.sizes)))
     parts += report.all_operators(found.sizes.models, report.networks_of(found)) if operators else ()
+    parts += report.all_arenas(report.planned_models(found), verbose=verbose, places=operators)
     parts += report.all_runs(found.runs, job.limits if job else {}, verbose=verbose)
     return "\n\n".join(parts)
 

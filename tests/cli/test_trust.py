@@ -156,7 +156,7 @@ def test_add_requires_a_signature(project: Folder) -> None:
     [
         ("{signers: gone, require: [archives]}", ("no-such-file", "trust.signers")),
         ("{signers: signers, require: [archive]}", ("unknown-requirement", "trust.require[0]")),
-        ("{signers: signers, require: [parameters]}", ("unknown-requirement", "trust.require[0]")),
+        ("{signers: signers, require: [firmware]}", ("unknown-requirement", "trust.require[0]")),
         ("{signers: signers, require: []}", ("empty-collection", "trust.require")),
         ("{signers: signers}", ("missing-key", "trust")),
         ("{require: [archives]}", ("missing-key", "trust")),

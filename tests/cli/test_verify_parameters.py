@@ -61,3 +61,14 @@ def test_parameters_need_an_image_and_vectors(folder: Folder) -> None:
     assert folder.refused("verify", "--parameters", "b") == (2, "option-needs-another", "--parameters")
     ended = folder.refused("verify", "--in", "app.elf", "--parameters", "b", "--model", "alpha")
     assert ended[:2] == (2, "runner-missing")
+
+
+def test_blobs_must_be_signed_if_the_project_says_so(folder: Folder) -> None:
+    project = folder.root / "mlfbuild.yml"
+    text = project.read_text().replace("{cpu: host}", "{cpu: cortex-m4, board: mps2-an386}")
+    project.write_text(text + "trust: {signers: allowed_signers, require: [parameters]}\n")
+    (folder.root / "allowed_signers").write_text("")
+    (folder.root / "blob").write_bytes(b"MLFP")
+    words = ("verify", "--in", "app.elf", "--model", "alpha", "--parameters", "blob")
+    assert folder.refused(*words, "--vectors", "alpha.npz") == (1, "signature-missing", "blob")
+    assert folder.refused(*words) == (2, "vectors-missing", "--parameters blob")

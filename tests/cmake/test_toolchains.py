@@ -130,7 +130,7 @@ def knows(compiler: str, cpu: Cpu) -> bool:
     return int(match[1]) >= cpu.compilers["clang" if "clang" in text else "gcc"]
 
 
-@pytest.mark.usefixtures("cross_cxx")
+@pytest.mark.usefixtures("cross_cxx", "without_ccache")
 @pytest.mark.parametrize("build_type", ["", "Debug", "Release"])
 def test_images_from_two_folders_are_identical(tmp_path: Path, build_type: str) -> None:
     images = []
@@ -147,6 +147,7 @@ def test_images_from_two_folders_are_identical(tmp_path: Path, build_type: str) 
         assert b"/src/main.c" in images[0]
 
 
+@pytest.mark.usefixtures("without_ccache")
 def test_sources_outside_the_project_have_a_root(tmp_path: Path) -> None:
     source = write_library(tmp_path / "repo" / "cmake")
     (source / "library.c").rename(tmp_path / "repo" / "library.c")

@@ -102,8 +102,8 @@ def test_every_option_has_a_help_text() -> None:
 
 def test_every_exit_code_is_listed(pages: dict[str, str]) -> None:
     errors = {(error.exit_code, error.__name__) for error in MlfError.__subclasses__()}
-    codes = re.findall(r"^\| (\d+) \| `(\w*)` \|$", pages["command-line.md"], re.MULTILINE)
-    assert {(int(code), name) for code, name in codes} == errors
+    codes = re.findall(r"^- (\d+): (.*)$", pages["command-line.md"], re.MULTILINE)
+    assert {(int(code), name.strip("`")) for code, names in codes for name in names.split(", ")} == errors
     explained = (REPOSITORY / "docs/troubleshooting.md").read_text(encoding="utf-8").partition("## Exit codes\n")[2]
     listed = re.findall(r"^\| (\d+) \| .", explained.partition("\n## ")[0], re.MULTILINE)
     assert {int(code) for code in listed} == {code for code, _ in errors} | {0, INTERRUPTED_EXIT_CODE}

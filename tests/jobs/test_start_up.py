@@ -24,22 +24,22 @@ def test_help_loads_at_most_14_modules(tmp_path: Path) -> None:
     assert not LARGE & {*modules}
 
 
-def test_check_loads_at_most_120_modules(repo: FirmwareRepo) -> None:
+def test_check_loads_at_most_145_modules(repo: FirmwareRepo) -> None:
     modules = loaded(repo.root, "-m", "mlfbuild", "check")
-    assert len(ours(modules)) <= 140, ours(modules)
+    assert len(ours(modules)) <= 145, ours(modules)
     assert not (LARGE - {"rich"}) & {*modules}
 
 
 @pytest.mark.parametrize("command", [("SCons", "-Q"), ("SCons", "-Q", "-n"), ("mlfbuild", "-q", "build")], ids=" ".join)
-def test_builds_with_nothing_to_do_load_at_most_160_modules(repo: FirmwareRepo, command: tuple[str, ...]) -> None:
+def test_builds_with_nothing_to_do_load_at_most_165_modules(repo: FirmwareRepo, command: tuple[str, ...]) -> None:
     repo.build()
     loaded(repo.root, "-m", *command)  # the first one may render build files that SCons does not need
     modules = loaded(repo.root, "-m", *command)
-    assert len(ours(modules)) <= 160, ours(modules)
+    assert len(ours(modules)) <= 165, ours(modules)
     assert not LARGE & {*modules}
 
 
-def test_a_worker_that_compiles_a_model_loads_at_most_350_modules(repo: FirmwareRepo) -> None:
+def test_a_worker_that_compiles_a_model_loads_at_most_365_modules(repo: FirmwareRepo) -> None:
     (target,) = target_jobs(load(repo.root / "mlfbuild.yml"))
     modules = ours(in_worker(compile_and_list, target.models[0], 1))
-    assert len(modules) <= 350, modules
+    assert len(modules) <= 365, modules

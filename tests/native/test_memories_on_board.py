@@ -1,7 +1,6 @@
-"""A network over three memories of an emulated board: numbers, addresses, and cycles of waiting."""
+"""Networks over three memories of emulated boards: numbers, addresses, accesses, and cycles of waiting."""
 
 import re
-import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlfbuild.core import sha256
+from mlfbuild.core import ProcessFailedError, UnsupportedModelError, sha256
 from mlfbuild.jobs.tree import unpack
 from mlfbuild.jobs.tree.placement import PlacedSection, placement_files
-from mlfbuild.library import CompileRequest, Library
+from mlfbuild.library import CompileRequest, Library, Module, Network
 from mlfbuild.library.keys import ArenaMemory, FastWeights
 from mlfbuild.native.build import compile_graph, compile_model, read_network
 from mlfbuild.native.graph import evaluate
@@ -24,11 +23,14 @@ from mlfbuild.report.sizes.image import read_image
 from mlfbuild.targets import BOARDS, CPUS, Board, Mcu, TimedMemory, toolchain_file
 from mlfbuild.verify.emulator import build_harness
 from mlfbuild.verify.module import verify_module
+from support.errors import raises
+from support.host_c import run_on_host
 from support.native import request
 from support.sketch import face_detector, values_of
+from support.watched_memory import arenas_in, watched_run
 
 BOARD = BOARDS["mps3-an547"]
-REGIONS = {"dtcm": "DTCM", "sram": "RAM", "ddr": "DDR"}
+REGIONS = {"dtcm": {"DTCM"}, "sram": {"RAM"}, "ddr": {"DDR", "PSRAM"}}
 SECTIONS = {"dtcm": ".bss.dtcm", "sram": ".bss.noinit.tvm", "ddr": ".mlf_ddr"}
 WAITS = {"dtcm": 0, "sram": 1, "ddr": 8}
 
@@ -44,51 +46,128 @@ def memories(**sizes: int) -> tuple[ArenaMemory, ...]:
     )
 
 
-def placement(folder: Path) -> Path:
-    for name, content in placement_files([PlacedSection(".mlf_ddr", "DDR", memory=True)], on_board=True).items():
+def placement(folder: Path, board: Board = BOARD) -> Path:
+    far = next(each.name for each in board.others if each.name in {"DDR", "PSRAM"})
+    for name, content in placement_files([PlacedSection(".mlf_ddr", far, memory=True)], on_board=True).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
     return folder / "placement/placement.cmake"
 
 
-def region(board: Board, name: str) -> range:
-    (found,) = (each for each in (board.ram, *board.others) if each.name == name)
-    return range(found.origin, found.origin + found.size)
+def image_of(library: Library, board: Board, folder: Path) -> Path:
+    (module,) = library.modules
+    unpack(library, folder / "net", archive_id=64 * "0")
+    return build_harness(
+        folder / "net", module, board, toolchain_file(CPUS[board.cpu]), folder / "work", twice=False,
+        placement=placement(folder, board),
+    )  # fmt: skip
 
 
-def test_three_arenas_are_in_their_memories_and_outputs_are_exact(tmp_path: Path) -> None:
+def check_addresses(image: Path, module: Module, board: Board) -> dict[str, range]:
+    """Return the arenas in ``image``, each of which is in the region of its memory."""
+    arenas = arenas_in(image, module)
+    for name, arena in arenas.items():
+        # The script of a board without a DTCM has that name for its RAM.
+        found = next((each for each in board.others if each.name in REGIONS[name]), board.ram)
+        assert found.origin <= arena.start and arena.stop <= found.origin + found.size, name
+    return arenas
+
+
+def test_three_arenas_are_in_their_memories_and_a_run_accesses_no_other(tmp_path: Path) -> None:
     graph = face_detector()
     wanted = replace(request("net", cpu=BOARD.cpu), memories=memories(dtcm=1 << 10, sram=3 << 10, ddr=1 << 20))
     library = compile_graph(graph, wanted, sha256(b"net"))
     (module,) = library.modules
-    assert module.network is not None and len(module.network.arenas) == 3
-    unpack(library, tmp_path / "net", archive_id=64 * "0")
+    image = image_of(library, BOARD, tmp_path)
+    arenas = check_addresses(image, module, BOARD)
+    assert list(arenas) == ["dtcm", "sram", "ddr"]
     inputs = values_of(graph)
     expected = evaluate(graph, dict(zip(graph.inputs, inputs, strict=True)))
-    arrays = {f"out{at}": expected[name] for at, name in enumerate(graph.outputs)}
-    np.savez(tmp_path / "vectors.npz", **{f"in{at}": value for at, value in enumerate(inputs)}, **arrays)
+    given = [value.reshape(1, -1) for value in inputs]
+    found = watched_run(image, module, BOARD, given, arenas.values(), tmp_path / "watched")
+    for value, name in zip(found, graph.outputs, strict=True):
+        np.testing.assert_array_equal(value, expected[name].ravel())
+    # Without one of them the run is refused: the accesses are really watched.
+    *others, last = arenas.values()
+    with raises(ProcessFailedError, "cycles-not-modelled") as caught:
+        watched_run(image, module, BOARD, given, others, tmp_path / "watched")
+    assert int(caught.value.reason.split("address 0x")[1].split(",")[0], 16) in last
+
+
+NETWORKS = ("kws", "ic", "ad", "vww")
+CUTS = {"loose": (4, 2), "tight": (16, 6)}
+"""The arena divided by the sizes of the fastest memory and of the next one."""
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("options", [{}, {"io": "arena"}], ids=str)
+@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("board", ["mps3-an547", "mps2-an500"])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks_are_exact_and_access_only_what_is_theirs(
+    shared: Path, tmp_path: Path, name: str, board: str, cut: str, options: dict[str, str]
+) -> None:
+    on, source = BOARDS[board], shared / f"models/{name}_int8.tflite"
+    usual = compile_model(CompileRequest(name, source, CPUS[on.cpu], options=options)).modules[0].main[0].workspace_size
+    fast, middle = (max(64, usual // part // 16 * 16) for part in CUTS[cut])
+    given = memories(dtcm=fast, sram=middle, ddr=1 << 20)
+    library = compile_model(CompileRequest(name, source, CPUS[on.cpu], memories=given, options=options))
+    (module,) = library.modules
+    assert module.network is not None and len(module.network.arenas) > 1
+    image = image_of(library, on, tmp_path)
+    arenas = check_addresses(image, module, on)
+    if options:  # the test firmware has the pools
+        arenas = {}
+    vectors = np.load(shared / f"golden/{name}_int8.npz")
+    inputs = [vectors["in0"][:1].reshape(1, -1)]
+    (found,) = watched_run(image, module, on, inputs, arenas.values(), tmp_path / "watched")
+    np.testing.assert_array_equal(found, vectors["out0"][0].ravel())
+    # Both entry points, each case twice.
     report = verify_module(
-        tmp_path / "net", module, BOARD, tmp_path / "vectors.npz", tmp_path / "work",
-        toolchain=toolchain_file(CPUS[BOARD.cpu]), placement=placement(tmp_path),
+        tmp_path / "net", module, on, shared / f"golden/{name}_int8.npz", tmp_path / "verified",
+        toolchain=toolchain_file(CPUS[on.cpu]), placement=placement(tmp_path, on),
     )  # fmt: skip
     assert report.passed, report.text()
-    image = tmp_path / "work/build/verify.elf"
-    listed = subprocess.run(["arm-none-eabi-nm", image], capture_output=True, text=True, check=True).stdout.splitlines()
-    addresses = {name: int(address, 16) for address, _, name in (line.split() for line in listed if line[0] != " ")}
-    for memory in module.network.arenas:
-        at = addresses[f"tvmgen_net_{memory.name}_workspace"]
-        inside = region(BOARD, REGIONS[memory.name])
-        assert at in inside and at + memory.size - 1 in inside
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("cpu", ["cortex-m55", "cortex-m7"])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_sizes_are_cut_until_nothing_fits(shared: Path, name: str, cpu: str) -> None:
+    source = shared / f"models/{name}_int8.tflite"
+    usual = compile_model(CompileRequest(name, source, CPUS[cpu])).modules[0].main[0].workspace_size
+    vectors = np.load(shared / f"golden/{name}_int8.npz")
+    fitting, size = None, 2 * usual
+    while True:
+        given = memories(dtcm=size // 64 * 16, sram=size // 32 * 16)
+        try:
+            library = compile_model(CompileRequest(name, source, CPUS[cpu], memories=given))
+        except UnsupportedModelError as error:
+            refused = error
+            break
+        fitting, size = library, size * 3 // 4
+        found = network_of(fitting)
+        assert all(memory.size <= memory.limit for memory in found.memories)
+    assert fitting is not None
+    (values,) = run_on_host(fitting, [vectors["in0"][:1]])
+    np.testing.assert_array_equal(values.ravel(), vectors["out0"][0].ravel())
+    assert (refused.code, refused.place) == ("memories-too-small", f"{name}: memory 'sram'")
+    missing = re.match(r"(\d+) bytes are missing at the peak, operator (\d+) \(\w+ ", refused.reason)
+    assert missing and int(missing[2]) < len(network_of(fitting).operators) * 4
+    more = tuple(replace(each, size=each.size + int(missing[1]) * (each.name == "sram")) for each in given)
+    compile_model(CompileRequest(name, source, CPUS[cpu], memories=more, options={"memory": "smallest"}))
+
+
+def network_of(library: Library) -> Network:
+    network = library.modules[0].network
+    assert network is not None
+    return network
 
 
 def waiting(library: Library, given: tuple[ArenaMemory, ...], folder: Path, flash: int = 0) -> tuple[int, int]:
     """Return all cycles, and those of waiting, on a part in which the memories of data wait, and ``flash``."""
     (module,) = library.modules
-    unpack(library, folder / "net", archive_id=64 * "0")
-    image = build_harness(
-        folder / "net", module, BOARD, toolchain_file(CPUS[BOARD.cpu]), folder / "work", twice=False,
-        placement=placement(folder),
-    )  # fmt: skip
+    image = image_of(library, BOARD, folder)
     found = {section.name: section for section in read_image(image).sections}
     places = [
         (found[each.section].address, found[each.section].address + found[each.section].size - 1, each.name)

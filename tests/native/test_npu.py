@@ -10,6 +10,7 @@ from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mlfbuild import open_archive, write_archive
@@ -18,9 +19,13 @@ from mlfbuild.core import InputFileError, MlfError, ToolNotFoundError, Unsupport
 from mlfbuild.ethos_u import VelaResult, compile_with_vela, vela_version
 from mlfbuild.library import CompileRequest, Module
 from mlfbuild.native import npu as for_npu
+from mlfbuild.native.frontends.tflite.npu import OriginalNetwork, with_npu_calls
+from mlfbuild.native.frontends.tflite.reader import RawOperator, Reader
 from support.firmware_repo import tiny_network, two_layers
 from support.host_c import WARNINGS
+from support.lstm_networks import groups_of_four
 from support.npu_models import U55_128, U65_DEDICATED, request_for, require_vela, write_network
+from support.tflite_builder import Network
 
 Edit = Callable[[bytes], bytes]
 
@@ -92,6 +97,49 @@ def test_operators_may_stay_on_the_core(tmp_path: Path) -> None:
 @functools.cache
 def _result() -> VelaResult:
     return compile_with_vela(tiny_network(0), U55_128, Path("tiny.tflite"))
+
+
+def read_back(data: bytes, vela_name: str | None = None) -> tuple[list[RawOperator], tuple[RawOperator, ...]]:
+    """Return the operators of ``data``, and those that are read from what Vela would write, which has no gaps.
+
+    ``vela_name`` is a name that Vela gives to tensors without one.
+    """
+    (subgraph,) = Reader(data).read()
+    without = [replace(each, inputs=tuple(index for index in each.inputs if index >= 0)) for each in subgraph.operators]
+    tensors = [replace(each, name=each.name or vela_name or "") for each in subgraph.tensors]
+    written = replace(subgraph, operators=tuple(without), tensors=tuple(tensors))
+    absent = OriginalNetwork.of(data, "net.tflite").absent
+    (found,) = with_npu_calls(Reader(data), [written], "ethos-u55-128", absent)
+    assert found.tensors == subgraph.tensors
+    return list(subgraph.operators), found.operators
+
+
+def test_operators_on_the_core_get_back_their_absent_inputs() -> None:
+    """Vela writes the inputs of an operator without gaps, so that their places are those of the user's file."""
+    before, after = read_back(groups_of_four(1).model)
+    assert any(-1 in each.inputs for each in before) and after == tuple(before)
+
+
+@pytest.mark.parametrize(
+    ("names", "places", "clear"),
+    [(("a", "b"), (1, 2), True), (("a", "a"), (2, 2), True), (("a", "a"), (1, 2), False), (("", ""), (1, 2), False)],
+)
+def test_absent_inputs_are_never_guessed(names: tuple[str, ...], places: tuple[int, ...], clear: bool) -> None:
+    network = Network()
+    values = network.input((1, 8), scale=0.1)
+    for name, place in zip(names, places, strict=True):
+        weights = np.ones((8, 8), np.int8)
+        values = network.fully_connected(values, weights, None, weight_scales=[0.1], scale=0.1)
+        network.tensors[values].name = name
+        network.operators[-1].inputs.insert(place, -1)
+    data = network.build([values])
+    if clear:
+        before, after = read_back(data, "<unnamed>")
+        assert after == tuple(before)
+    else:
+        with pytest.raises(UnsupportedModelError) as caught:
+            read_back(data, "<unnamed>")
+        assert (caught.value.code, caught.value.exit_code) == ("npu-absent-inputs", 4)
 
 
 def edited(monkeypatch: pytest.MonkeyPatch, edit: Edit) -> None:
@@ -185,6 +233,12 @@ def test_a_file_that_vela_compiled_is_refused(tmp_path: Path) -> None:
     assert caught.value.code == "model-compiled-for-accelerator"
 
 
+def test_a_configuration_that_vela_does_not_have(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        compiled(request_for(write_network(tmp_path), replace(U55_128, system_config="None_of_Arm")))
+    assert (caught.value.code, caught.value.place) == ("npu-refused-by-vela", "npu")
+
+
 def test_without_vela_the_error_names_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> str:
         raise metadata.PackageNotFoundError(name)
@@ -194,9 +248,9 @@ def test_without_vela_the_error_names_the_command(tmp_path: Path, monkeypatch: p
     vela_version.cache_clear()
     with pytest.raises(ToolNotFoundError) as caught:
         compiled(request_for(write_network(tmp_path)))
-    assert (caught.value.exit_code, caught.value.hint) == (3, "pip install 'ethos-u-vela>=5,<6'")
+    assert (caught.value.exit_code, caught.value.hint) == (3, "pip install 'ethos-u-vela>=5.2,<6'")
     other = replace(U55_128, python=sys.base_exec_prefix + "/bin/no-such-python")
     with pytest.raises(ToolNotFoundError) as caught:
         compiled(request_for(write_network(tmp_path), other))
-    assert caught.value.hint == f"{other.python} -m pip install 'ethos-u-vela>=5,<6'"
+    assert caught.value.hint == f"{other.python} -m pip install 'ethos-u-vela>=5.2,<6'"
     vela_version.cache_clear()

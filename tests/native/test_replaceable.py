@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,10 +14,11 @@ from mlfbuild.library.keys import Placement
 from mlfbuild.native import NATIVE
 from mlfbuild.native.build import compile_graph
 from mlfbuild.native.frontends.tflite import parse_tflite
-from mlfbuild.native.graph import ops
+from mlfbuild.native.graph import Activation, Graph, ops
 from mlfbuild.native.graph.nodes import evaluate
 from support.errors import raises
-from support.host_c import SANITIZERS, build, run, write_tree
+from support.examples import first_on_push, swept
+from support.host_c import SANITIZERS, build, run, run_on_host, write_tree
 from support.native import compile_network, request
 from support.other_values import with_other_values
 from support.sketch import Sketch, stream
@@ -66,6 +68,54 @@ def test_no_code_depends_on_values(shared: Path, name: str, cpu: str) -> None:
     if (name, cpu) == ("vww_int8", "cortex-m0plus"):
         pytest.skip("its values do not fit the kernels for Thumb: portable C, and another structure")
     check_independent(shared, name, cpu, 3)
+
+
+def families(seed: int) -> Graph:
+    """A network of the other operators whose values can be replaced, with scales and zero points from ``seed``."""
+    random, s = np.random.default_rng(seed), Sketch("net")
+
+    def tensor(name: str, *shape: int, like: str = "", **given: Any) -> str:
+        scale, point = float(random.uniform(0.05, 0.2)), int(random.integers(-100, 100))
+        if like:
+            quantization = next(each.quantization for each in s.tensors if each.name == like)
+            assert quantization is not None
+            scale, point = quantization.scale, quantization.zero_point
+        return s.tensor(name, *shape, **{"scale": scale, "zero_point": point, **given})
+
+    image, none = (1, 10, 10, 4), ((0, 0), (0, 0))
+    s.node(ops.Pad(((0, 0), (1, 1), (1, 1), (0, 0))), tensor("x", 1, 8, 8, 4), tensor("padded", *image, like="x"))
+    s.node(ops.Quantize(), "padded", tensor("scaled", *image))
+    s.node(ops.Logistic(), "scaled", tensor("gate", *image, scale=1 / 256, zero_point=-128))
+    s.node(ops.HardSwish(), "gate", tensor("swish", *image))
+    s.node(ops.Mul(), "gate", "swish", tensor("product", *image, scale=0.02))
+    s.node(ops.Add(), "product", "swish", tensor("sum", *image))
+    s.node(ops.Sub(), "sum", "swish", tensor("less", *image, scale=0.3))
+    s.node(ops.Relu(), "less", tensor("relu", *image, scale=0.25, zero_point=int(random.integers(-128, -100))))
+    s.node(ops.MaxPool2D((2, 2), (2, 2), none), "relu", tensor("pool", 1, 5, 5, 4, like="relu"))
+    mean = ops.AveragePool2D((2, 2), (1, 1), none, Activation.RELU6)
+    s.node(mean, "pool", tensor("mean", 1, 4, 4, 4, like="relu"))
+    s.node(ops.Concatenation(3), "mean", "mean", tensor("both", 1, 4, 4, 8, like="relu"))
+    s.node(ops.Transpose((0, 3, 1, 2)), "both", tensor("turned", 1, 8, 4, 4, like="relu"))
+    s.node(ops.Reshape(), "turned", tensor("flat", 1, 128, like="relu"))
+    weights = random.integers(-127, 128, (5, 128), np.int8)
+    s.node(ops.FullyConnected(), "flat", s.weights("w", 5, 128, data=weights), tensor("scores", 1, 5, scale=5.0))
+    s.node(ops.Softmax(1.0), "scores", tensor("y", 1, 5, scale=1 / 256, zero_point=-128))
+    return s.graph(["x"], ["y"])
+
+
+@pytest.mark.parametrize("cpu", ["host", "cortex-m0plus", "cortex-m4", "cortex-m55"])
+def test_other_operators_do_not_depend_on_values(cpu: str) -> None:
+    base, other = (files(compile_network(families(seed), cpu, options=REPLACEABLE)) for seed in (0, 1))
+    differing = {path for path in base | other if base.get(path) != other.get(path)}
+    assert differing == {"host/parameters/net.bin", "host/src/net_lib1.c"}
+
+
+@pytest.mark.parametrize("seed", first_on_push([0, 1, 2]))
+def test_other_operators_compute_the_same(seed: int) -> None:
+    graph = families(seed)
+    inputs = np.random.default_rng(9).integers(-128, 128, (1, 8, 8, 4), np.int8)
+    (found,) = run_on_host(compile_network(graph, "host", options=REPLACEABLE), [inputs], sanitize=swept())
+    assert np.array_equal(found.reshape(-1), evaluate(graph, {"x": inputs})["y"].reshape(-1))
 
 
 MAIN = r"""

@@ -6,5 +6,5 @@
 
 ``suite`` writes the tests as folders: ``models/<set>/<test>/model.onnx``, and the inputs and outputs in another folder.
 ``runner`` compiles a model to an archive, opens the data only when the archive exists, and compares what the C of the
-archive computes. ``page`` writes ``docs/numbers.md`` and ``outcomes.txt``, a line per test.
+archive computes. ``page`` writes ``benchmarks/evidence.md`` and ``outcomes.txt``, a line per test.
 """

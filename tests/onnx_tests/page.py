@@ -1,4 +1,4 @@
-"""Write the outcomes as a table, a line per test, and as a section of the documentation."""
+"""Write the outcomes as a table, a line per test, and as a section of the evidence."""
 
 import re
 from collections import Counter
@@ -11,7 +11,7 @@ from onnx_tests.runner import Outcome, Result
 from onnx_tests.suite import SIZES
 
 TABLE = Path(__file__).with_name("outcomes.txt")
-PAGE = Path(__file__).resolve().parents[2] / "docs/numbers.md"
+PAGE = Path(__file__).resolve().parents[2] / "benchmarks/evidence.md"
 COMMON = 10
 """How many tests must have a reason that the page lists."""
 _TYPE = re.compile(r"\b(type|conversion to) [A-Z0-9]+")

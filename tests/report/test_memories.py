@@ -126,6 +126,12 @@ def test_an_unknown_place_is_no_use_of_0(image: Path, link: Linker) -> None:
     assert fault.place == "in ram.elf: memory dtcm"
 
 
+@pytest.mark.parametrize(("size", "codes"), [(3100, []), (3099, ["memory-overflows"])])
+def test_an_image_takes_at_most_the_size_of_a_memory(image: Path, size: int, codes: list[str]) -> None:
+    faults = link_faults(any_image_sizes(image, memories=(memory("dtcm", 0x30000000, size),))).faults
+    assert [fault.code for fault in faults if fault.code.startswith("memory")] == codes
+
+
 def test_a_script_without_regions(link: Linker) -> None:
     alone = link("alone")
     text = alone.with_name("alone.elf.map").read_text()

@@ -132,9 +132,8 @@ def test_a_terminal_serves_every_board(tmp_path: Path, board: str) -> None:
         assert run(runner, image, data) == sum_of(data)
 
 
-def test_the_functions_in_the_documentation_serve_an_stm32(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs/runners.md").read_text()
-    uart = next(block for block in page.split("```c\n") if "USART2_BRR" in block).partition("```")[0]
+def test_the_functions_of_the_example_serve_an_stm32(tmp_path: Path) -> None:
+    uart = (Path(__file__).parents[2] / "examples/boards/nucleo-f446re/uart.c").read_text()
     image = serial_firmware(tmp_path, "-Werror", "-Wconversion", cpu="cortex-m4", flash=0x08000000, uart=uart)
     with line() as one, board_on(one, image, "netduinoplus2", 1), opened(one) as runner:
         runner.load(image)

@@ -168,6 +168,7 @@ def test_broken_model_leaves_no_archive(repo: FirmwareRepo) -> None:
     assert (repo.root / "build/mlf/m4/beta/mlf.cmake").is_file(), "-k goes on with the other model"
 
 
+@pytest.mark.usefixtures("without_ccache")
 def test_c_error_in_the_firmware_shows_the_compilers_output(repo: FirmwareRepo) -> None:
     repo.replace("src/main.c", "return 0;", "return nothing;")
     ran = repo.scons(status=2)

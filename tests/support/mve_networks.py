@@ -66,6 +66,7 @@ def long_rows(seed: int, *, extreme: bool = False) -> Case:
     layers = MveLayers(seed, extreme=extreme)
     shape, depth = layers.pick((3, 3), (3, 3), (2, 3), (5, 3)), layers.pick(16, 32, 64)
     image = layers.input(1, layers.size(5, 7), layers.size(3, 8), depth)
+    layers.small = True  # with dilation, filters may be larger than the image
     return layers.case(layers.conv2d(image, layers.size(1, 13), shape))
 
 

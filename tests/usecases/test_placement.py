@@ -247,15 +247,18 @@ def test_workspace_must_fit_its_region(repo: Path, tmp_path: Path) -> None:
     assert {model.model: model.ram_limit for model in job.models} == {"kws": 512 * 1024, "net": 4 * 1024 * 1024}
 
 
-def test_page_shows_a_valid_project_file(tmp_path: Path) -> None:
+def test_page_shows_valid_project_files(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs/memory.md").read_text()
-    (text,) = re.findall(r"```yaml\n(mlfbuild: 1\n.*?)```", page, re.DOTALL)
-    for name in ("models/kws.tflite", "src/main.c"):
+    several, fast, text = re.findall(r"```yaml\n(mlfbuild: 1\n.*?)```", page, re.DOTALL)
+    for name in ("models/kws.tflite", "models/vww.tflite", "src/main.c"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(b"")
-    (tmp_path / "mlfbuild.yml").write_text(text)
-    project = load(tmp_path / "mlfbuild.yml")
-    assert [(section.name, section.region) for section in target_jobs(project)[0].placed] == [
-        (".mlf_params", "QSPI"),
-        (".dtcm", "DTCM"),
-    ]
+
+    def placed(example: str) -> list[tuple[str, str]]:
+        (tmp_path / "mlfbuild.yml").write_text(example)
+        sections = target_jobs(load(tmp_path / "mlfbuild.yml"))[0].placed
+        return [(section.name, section.region) for section in sections]
+
+    assert placed(text) == [(".mlf_params", "QSPI"), (".dtcm", "DTCM")]
+    assert placed(several) == [(".dtcm", "DTCM"), (".mlf_ddr", "DDR")]
+    assert placed(fast) == [(".mlf_dtcm", "DTCM")]

@@ -6,7 +6,7 @@ import click
 
 from mlfbuild.cli.app import SECTIONS, app, verb_called
 from mlfbuild.core.errors import MlfError
-from mlfbuild_reference.markdown import code, page, paragraphs, prose, table
+from mlfbuild_reference.markdown import code, page, paragraphs, prose
 
 _ABOUT = (
     "`mlfbuild VERB --help` explains each verb. Results go to stdout, diagnostics to stderr. You can give a shared "
@@ -71,5 +71,7 @@ def _meaning(option: click.Option) -> str:
 
 
 def _exit_codes() -> str:
-    errors = sorted((error.exit_code, error.__name__) for error in MlfError.__subclasses__())
-    return table(["code", "error"], [[str(number), code(name)] for number, name in errors])
+    errors: dict[int, list[str]] = {}
+    for error in sorted(MlfError.__subclasses__(), key=lambda each: each.__name__):
+        errors.setdefault(error.exit_code, []).append(code(error.__name__))
+    return "\n".join(f"- {number}: {', '.join(names)}" for number, names in sorted(errors.items()))

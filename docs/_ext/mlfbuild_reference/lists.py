@@ -133,7 +133,11 @@ def _feature_rows(path: Path) -> Iterator[tuple[str, str, str]]:
 def with_fleet_columns(page: str) -> str:
     """Return ``docs/report.md`` with the columns of the overview."""
     columns = [*PLACE.items(), *((column.name, column.about) for column in COLUMNS)]
-    return _with_table(page, "column", [f"| {code(name)} | {about} |" for name, about in columns])
+    rows: dict[str, list[str]] = {}
+    for name, about in columns:
+        last = about or next(reversed(rows))
+        rows.setdefault(last, []).append(code(name))
+    return _with_table(page, "column", [f"| {', '.join(names)} | {about} |" for about, names in rows.items()])
 
 
 def _with_rows(page: str, key: str, rows: Sequence[str]) -> str:

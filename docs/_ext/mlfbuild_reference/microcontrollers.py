@@ -10,7 +10,8 @@ from mlfbuild_reference.markdown import code, page, table
 _ABOUT = (
     "A target may name one of these microcontrollers: `targets: {m4: {mcu: stm32l4r5, clock: 120 MHz}}`. mlfbuild then "
     "[models its cycles](../latency.md). The first memory has code and constants, the second all data, unless "
-    "`regions` place them elsewhere. The key `timing` describes other microcontrollers, and other settings of these."
+    "`regions` place them elsewhere. *Waits* are wait states. The key `timing` describes other microcontrollers, "
+    "and other settings of these."
 )
 _ERROR = (
     "*Error* is what the memories add to the stated error of the core's model: the more values are assumptions, the "
@@ -45,7 +46,7 @@ def _memory(memory: TimedMemory) -> str:
     facts = [
         _size(memory.size),
         f"{memory.width * 8} bits",
-        f"{memory.waits} wait state{'s' * (memory.waits > 1)}" if memory.waits else "",
+        f"{memory.waits} wait{'s' * (memory.waits > 1)}" if memory.waits else "",
     ]
     facts.append(f"{memory.burst} in a burst" if memory.burst >= 0 else "")
     facts.append(f"{memory.write_waits} on a write" if memory.write_waits else "")

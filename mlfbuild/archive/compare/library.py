@@ -195,6 +195,14 @@ def _single(
     return differences
 
 
+def _npu(facts: dict[str, Any] | None) -> str | None:
+    """Return what of an NPU two archives are compared by, for people."""
+    if facts is None:
+        return None
+    cycles = f"{facts['estimate']['cycles']:,} cycles estimated by {facts['compiler']}"
+    return f"{facts['accelerator']} ({facts['memory_mode']}, {cycles})"
+
+
 def _target_devices(left: Module, right: Module) -> Iterator[LibraryDifference]:
     for old, new in zip(left.targets, right.targets, strict=False):
         if old.device != new.device and None not in (old.device, new.device):
@@ -341,6 +349,7 @@ _PARTS: tuple[_Part, ...] = (
     _tensors,
     _named("argument", _buffers),
     _single("device", lambda m: list(m.devices), lambda names: ", ".join(names) or None),
+    _single("npu", lambda m: None if m.npu is None else asdict(m.npu), _npu),
     _named("context", lambda m: [(f"{c.device_type} {c.device_id}", asdict(c)) for c in m.contexts]),
     _memory,
     _named("pool", lambda m: [(pool.name, asdict(pool)) for pool in m.pools]),

@@ -28,6 +28,7 @@ from mlfbuild.library.network import (
     NetworkConstant,
     NetworkMemory,
     NetworkOperator,
+    NetworkPoint,
     NetworkScratch,
     NetworkTensor,
     RemovedChannels,
@@ -55,6 +56,7 @@ def network_json(network: Network) -> dict[str, Any]:
         "operators": [_operator_json(operator) for operator in network.operators],
         **({"constants": [vars(constant) for constant in network.constants]} if network.constants else {}),
         **({"memories": [vars(memory) for memory in network.memories]} if network.memories else {}),
+        **({"curve": [vars(point) for point in network.curve]} if network.curve else {}),
     }
 
 
@@ -84,7 +86,8 @@ def read_network(members: Fields, state_size: int) -> Network:
     if memories and sum(memory.size for memory in memories) != arena:
         raise _invalid(members, "memories", f"have other sizes than the arena of {arena} bytes together")
     constants = tuple(each.record(NetworkConstant) for each in members.objects("constants"))
-    return Network(arena, tensors, operators, constants, memories)
+    curve = tuple(each.record(NetworkPoint) for each in members.objects("curve"))
+    return Network(arena, tensors, operators, constants, memories, curve)
 
 
 def _tensor(entry: Fields, sizes: Mapping[str, int], operators: int) -> NetworkTensor:
@@ -101,8 +104,8 @@ def _tensor(entry: Fields, sizes: Mapping[str, int], operators: int) -> NetworkT
     # A network without operators can have tensors: inputs that are also outputs, with both times 0.
     if not first <= last < max(operators, 1):
         raise _invalid(entry, "last", f"is before first, or not one of the {operators} operators")
-    accesses = entry.integer("accesses") if "accesses" in entry else None
-    return NetworkTensor(entry.text("name"), dtype, shape, size, memory, offset, first, last, accesses)
+    estimates = (entry.integer(key) if key in entry else None for key in ("accesses", "saved"))
+    return NetworkTensor(entry.text("name"), dtype, shape, size, memory, offset, first, last, *estimates)
 
 
 def _operator(entry: Fields, arena: int, tensors: int) -> NetworkOperator:

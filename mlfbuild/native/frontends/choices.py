@@ -32,7 +32,7 @@ The choices are checked where they are used, since only the model file has the n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from mlfbuild.library import OptionValue
@@ -42,8 +42,11 @@ DIM, STATE, CONSTANT = "dim.", "state.", "constant."
 SIGNATURE = "signature"
 """The name of an option."""
 
-AbsentInputs = Mapping[tuple[int, str], tuple[int, ...]]
-"""The positions of absent inputs by the code of an operator and the name of its first output."""
+AbsentInputs = Mapping[tuple[int, str, int], Collection[tuple[int, ...]]]
+"""The positions of absent inputs by the code of an operator, the name of its first output and the number of the others.
+
+Operators that share these may have different ones.
+"""
 
 
 @dataclass(frozen=True)

@@ -43,13 +43,14 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.native.lowering.call import (
-        Candidate, Constant, KernelCall, Origin, Parameter, ParameterBlock, ScratchBuffer, check_constants,
+        Candidate, Constant, KernelCall, Parameter, ParameterBlock, ScratchBuffer, check_constants,
     )
     from mlfbuild.native.lowering.chains import (
         Chain, ImageRows, Stage, follows, is_closed, plan_chain, rows_to_try, stages_of, whole_images,
     )
     from mlfbuild.native.lowering.dispatch import lower, lower_all
     from mlfbuild.native.lowering.line_buffer import Lower, LoweredChain, lower_chain, lower_stage
+    from mlfbuild.native.lowering.numbers import Origin
     from mlfbuild.native.lowering.trained import settled
 else:
     __getattr__ = lazy_attributes(__name__)

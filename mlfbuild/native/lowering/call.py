@@ -49,19 +49,18 @@ written, because it is several times as large as the array (``Numbers``).
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from zlib import crc32
 
 import numpy as np
 
 from mlfbuild.core import UnsupportedModelError
-from mlfbuild.library import DIGEST_LENGTH, NetworkRows
-from mlfbuild.library.cgen import array_lines, hexadecimal_lines, integer, record_lines
-from mlfbuild.native.graph import Array, ConstantBudget, Graph, HalfEvenRescale, Node, Rescale, Tensor
+from mlfbuild.library import NetworkRows
+from mlfbuild.library.cgen import integer, record_lines
+from mlfbuild.native.graph import Array, ConstantBudget, Graph, HalfEvenRescale, Node, Rescale
+from mlfbuild.native.lowering.numbers import Numbers, Origin
 
 # Differences from the zero point have at most 8 bits and a sign.
 LARGEST_SUM = 1 << 23
@@ -71,64 +70,6 @@ CHANGE = "change the model, or use another compiler (tvm or command)"
 
 NOT_EXACT = "its sums or its short rounding are not exact for these weights and scales"
 """The reason why a kernel that saves instructions by narrower numbers does not serve a node."""
-
-
-class Numbers:
-    """The elements of an array as an initialiser; its text, which is much larger, is only made when it is written."""
-
-    def __init__(self, values: Array, again: Callable[[], Array] | None = None, *, hexadecimal: bool = False) -> None:
-        self._again = again or (lambda: values)
-        self._lines = hexadecimal_lines if hexadecimal else array_lines
-        # Constants of megabytes are compared with each other; a checksum is enough to tell most apart, and equal ones
-        # are compared byte by byte.
-        self._hash = hash((values.dtype.str, crc32(_bytes(values))))
-
-    def pieces(self) -> Iterator[str]:
-        """Yield the text, many lines at a time."""
-        yield "{\n"
-        for lines in self._lines(self._again()):
-            yield f"{lines}\n"
-        yield "}"
-
-    def __eq__(self, other: object) -> bool:
-        """Return whether both have the same bytes and type, and thus the same text."""
-        if not isinstance(other, Numbers) or self._hash != other._hash:
-            return False
-        own, its = self._again(), other._again()
-        return own.dtype == its.dtype and _bytes(own) == _bytes(its)
-
-    def __hash__(self) -> int:
-        return self._hash
-
-
-def _bytes(values: Array) -> memoryview:
-    return np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
-
-
-@dataclass(frozen=True, eq=False)
-class Origin:
-    """The part of the model that a constant is made of, regardless of the layout that its kernel reads."""
-
-    tensor: str
-    """The first constant tensor that the operator reads; the name of the operator if it reads none."""
-    tensors: tuple[Tensor, ...]
-    """All tensors whose elements or quantisation determine the constant."""
-
-    @classmethod
-    def of_node(cls, graph: Graph, node: Node) -> Origin:
-        """Return the origin of the constants of ``node``."""
-        tensors = (*graph.inputs_of(node).present, *graph.outputs_of(node))
-        return cls(next((tensor.name for tensor in tensors if tensor.constant), node.name), tensors)
-
-    def digest(self) -> str:
-        """Return a hash of the elements and the quantisation; it is equal in every build of the same layer."""
-        found = hashlib.sha256()
-        for tensor in self.tensors:
-            # Not the shape of images, which is another in chains and for other sizes of the input.
-            found.update(repr((tensor.dtype, tensor.quantization, tensor.constant and tensor.shape)).encode())
-            if tensor.data is not None:
-                found.update(_bytes(tensor.data))
-        return found.hexdigest()[:DIGEST_LENGTH]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from types import ModuleType
 
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.native.graph import Graph, Node, Operator
-from mlfbuild.native.lowering.call import Constant, KernelCall, Origin, Parameter, place_of
+from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, place_of
+from mlfbuild.native.lowering.numbers import Origin
 from mlfbuild.native.settings import CodegenSettings
 
 _PACKAGE = __name__.rpartition(".")[0]

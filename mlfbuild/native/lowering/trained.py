@@ -36,7 +36,7 @@ from mlfbuild.native.settings import CodegenSettings
 
 BLOCK_ALIGNMENT = 16
 """Bytes: that of each constant, as if it were linked."""
-_MARKED = re.compile(r"@([^@]*)@")
+_MARKED = re.compile(r"@([^@:]*)(?::([^@]*))?@")
 _WHOLE = re.compile(r"-?\d+")
 _BY_VALUES = "is chosen by values, which parameters: replaceable leaves open"
 
@@ -55,9 +55,13 @@ READY = frozenset(
 """The kernel headers whose calls keep the rules above."""
 
 
-def trained(value: float) -> str:
-    """Return the C text of a number that depends on trained values, with marks that the last step replaces."""
-    return f"@{value if isinstance(value, (int, np.integer)) else floating(value)}@"
+def trained(value: float, c_type: str = "") -> str:
+    """Return the C text of a number that depends on trained values, with marks that the last step replaces.
+
+    ``c_type`` is the type that it is passed as, if that is narrower than int32: an element of a blob needs a cast.
+    """
+    text = str(value) if isinstance(value, (int, np.integer)) else floating(value)
+    return f"@{text}:{c_type}@" if c_type else f"@{text}@"
 
 
 def by_values(settings: CodegenSettings) -> str:
@@ -134,7 +138,7 @@ def _numbers(body: Sequence[str]) -> tuple[tuple[str, ...], tuple[Parameter, ...
         text = found[1]
         if _WHOLE.fullmatch(text):
             whole.append(int(text))
-            return f"values[{len(whole) - 1}]"
+            return f"{f'({found[2]})' if found[2] else ''}values[{len(whole) - 1}]"
         real.append(float(text.removesuffix("f")))
         return f"reals[{len(real) - 1}]"
 

@@ -14,7 +14,8 @@ size of the arena, and the offsets of scratch memory.
   whole buffers and know no offsets.
 
 Two questions are decided elsewhere: ``passes/fusion`` decides what runs row by row, and a kernel's own file decides how
-much scratch memory it needs and what it may overwrite. ``order`` finds an order of the nodes other than the file's.
+much scratch memory it needs and what it may overwrite. ``order`` finds an order of the nodes other than the file's. For
+reports, ``curve`` finds what other sizes of the fastest memory would be worth.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.native.memory.accesses import Traffic
     from mlfbuild.native.memory.arenas import PlannedMemory, PlannedStorage, by_speed, speeds
+    from mlfbuild.native.memory.curve import with_curve
     from mlfbuild.native.memory.order import better_order
     from mlfbuild.native.memory.plan import Plan, check_fits, plan_memory, use_free_memory
     from mlfbuild.native.memory.storages import Location, StorageKind

@@ -89,6 +89,8 @@ class PlannedStorage:
     last: int
     """Nodes; the number of nodes if the caller reads it after the run."""
     traffic: Traffic
+    saved: int = 0
+    """Thousandths of cycles that its accesses wait less than in the slowest memory."""
 
     @property
     def accesses(self) -> int:
@@ -194,10 +196,11 @@ class Arenas:
             state = self._state if rank == state_at else 0
             memories.append(PlannedMemory(memory, bases[at], ends[at], lower_bound(inside), peak(inside), state))
         numbers = [self._order[rank] for rank in found.memories]
+        waits = speeds(self.memories)
         planned = tuple(
             PlannedStorage(
                 tuple(each.names), self.memories[at].name, offset, buffer.size, buffer.first, buffer.last,
-                traffic[id(each)],
+                (its := traffic[id(each)]), its.waits(*waits[self._order[-1]]) - its.waits(*waits[at]),
             )
             for each, buffer, at, offset in zip(arena, buffers, numbers, found.offsets, strict=True)
         )  # fmt: skip

@@ -123,6 +123,8 @@ class Plan:
     """No plan with these storages waits less."""
     least_waits: int = 0
     """What they would be if all were in the fastest memory."""
+    curve: tuple[tuple[int, int], ...] = ()
+    """Sizes of the fastest memory, and the waits of a plan with so much of it (``curve``)."""
     fits: bool = True
     """Whether all storages are in ``memories``; if not, only ``refused`` tells anything."""
     refused: tuple[Buffer, ...] = ()
@@ -158,7 +160,7 @@ def plan_memory(
     Raises ``UnsupportedModelError`` if the arena would be larger than 2 GiB, or if a state that its kernel can only
     update in place cannot be updated there.
     """
-    planning = _Planning(graph, calls, arena_io, Arenas(graph, calls, memories) if memories else None)
+    planning = Planning(graph, calls, arena_io, Arenas(graph, calls, memories) if memories else None)
     # The first plan always runs to its end; only trials count against the limit of steps.
     plan = planning.plan(frozenset())
     # A view lets parts live as long as the whole; without views, short-lived parts can share memory with others.
@@ -250,7 +252,7 @@ def _check_updates(graph: Graph, calls: Sequence[KernelCall], locations: Mapping
                 )
 
 
-class _Planning:
+class Planning:
     """The plans of one network."""
 
     def __init__(self, graph: Graph, calls: Sequence[KernelCall], arena_io: bool, arenas: Arenas | None) -> None:

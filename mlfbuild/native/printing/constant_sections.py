@@ -32,7 +32,7 @@ from mlfbuild.native.lowering import Constant
 WEIGHTS = frozenset({"filter", "packed", "weights", "recurrent", "feature", "time", "constant"})
 BIASES = frozenset(
     {"bias", "biases", "feature_bias", "channels", "offsets", "sums", "weight_scales", "weight_sums", "block_scales",
-     "real_sums", "rescalings", "base"}
+     "real_sums", "rescalings", "base", "values", "reals"}
 )  # fmt: skip
 TABLES = frozenset(
     {"table", "reciprocals", "exponentials", "order", "padding", "rows", "columns", "initial", "roots", "features"}

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from mlfbuild.library import CInterface, Member, brief, guarded, interface_parts, interface_structs, macro_words
 from mlfbuild.library.cgen import ALIGNMENT, STATE_ALIGNMENT, braces, busy_name, floating, joined, print_busy, text
 from mlfbuild.library.keys import Placement
 from mlfbuild.native.graph import DType
-from mlfbuild.native.printing.blob_layout import scaled_ports
 from mlfbuild.native.printing.checks import failed_result, print_result_macros, results_comment
 from mlfbuild.native.printing.fast_weights import print_weights_declarations
 from mlfbuild.native.printing.functions import print_definition
 from mlfbuild.native.printing.hook import print_hook_declarations
 from mlfbuild.native.printing.interface import Interface, Port
 from mlfbuild.native.printing.notices import header_notice
-from mlfbuild.native.printing.parameters import print_blob_declarations, structure_notice
 from mlfbuild.native.printing.program import LinkedModel
 from mlfbuild.native.printing.trace import print_declarations
 from mlfbuild.native.printing.variants import Variant, print_declaration, whole
@@ -51,7 +49,11 @@ def print_header(program: LinkedModel, source: str, placement: Placement) -> str
         *_static_reset(program),
         *_own_part(program, shares=shares),
     ]
-    about = header_notice(source) if program.blob is None else structure_notice("")
+    about = header_notice(source)
+    if program.blob is not None:
+        from mlfbuild.native.printing.parameters import structure_notice  # few models need it
+
+        about = structure_notice("")
     return guarded(f"{program.prefix.upper()}_H_", f"{about}\n{_deviations()}", parts, sizes=program.blob is not None)
 
 
@@ -151,9 +153,14 @@ def _own_part(program: LinkedModel, *, shares: bool) -> Iterator[str]:
     if program.hook and program.trace:
         about = f"runs the module as mlf_{name}_run_hooked and mlf_{name}_run_traced together"
         yield print_declaration(program, whole(program), about)
-    yield from print_blob_declarations(program)
+    places: list[str] = []
+    if program.blob is not None:
+        from mlfbuild.native.printing import parameters  # few models need it
+
+        yield from parameters.print_blob_declarations(program)
+        places = [port.member for port in parameters.scaled_ports(program.interface)]
     yield from print_weights_declarations(program)
-    yield from _fact_parts(name, program.interface, in_blob=program.blob is not None)
+    yield from _fact_parts(name, program.interface, places)
 
 
 def _workspace_sizes(program: LinkedModel) -> Iterator[str]:
@@ -163,14 +170,13 @@ def _workspace_sizes(program: LinkedModel) -> Iterator[str]:
             yield f"{brief(f'Size of the workspace in {each.memory} in bytes')}\n#define {each.size_macro} {each.size}"
 
 
-def _fact_parts(name: str, interface: Interface, *, in_blob: bool = False) -> Iterator[str]:
+def _fact_parts(name: str, interface: Interface, places: Sequence[str] = ()) -> Iterator[str]:
     """Yield the parts that do not depend on the executor: model id, shapes, scales, and conversions of int8 values."""
     # The constant is declared only: its value would change the header with every change of the weights.
     form = "mlf:<model>:<SHA-256 of the model file>:<version of mlfbuild>"
     yield f"{brief(form)}\nextern const char mlf_{name}_model_id[];"
     words = macro_words(port.member for port in interface.ports)
     macros = {member: f"MLF_{name.upper()}_{word}" for member, word in words.items()}
-    places = [port.member for port in scaled_ports(interface)] if in_blob else []
     for port in _distinct(interface):
         place = f"mlf_{name}_quantization()[{places.index(port.member)}]" if port.member in places else ""
         yield "\n".join(_facts(macros[port.member], port, place))

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from mlfbuild.library.cgen import wrapped
 from mlfbuild.native.c_calling_form import C_INTERFACE, CodeForm
@@ -14,11 +15,13 @@ from mlfbuild.native.graph.ops import Fused, Reshape
 from mlfbuild.native.lowering import Constant, KernelCall, Origin, ParameterBlock, ScratchBuffer
 from mlfbuild.native.memory import Location, Plan, StorageKind, WeightBlock, WeightPlan
 from mlfbuild.native.printing.arenas import PrintedWorkspace, arena_at, workspaces_of
-from mlfbuild.native.printing.blob_layout import Blob, BlobBuilder
 from mlfbuild.native.printing.constant_sections import class_of
 from mlfbuild.native.printing.functions import FunctionNames, NodeFunction, NodeFunctions
 from mlfbuild.native.printing.interface import Interface
 from mlfbuild.targets import Cpu
+
+if TYPE_CHECKING:
+    from mlfbuild.native.printing.blob_layout import Blob, BlobBuilder
 
 _BYTE_POINTERS = frozenset(f"{const}{kind} *" for const in ("", "const ") for kind in ("int8_t", "uint8_t", "void"))
 
@@ -172,7 +175,11 @@ def link_calls(
     a hook before each operator. ``replaceable`` is the CPU if trained values are in a blob. ``weights`` are those
     in fast memory.
     """
-    builder = None if replaceable is None else BlobBuilder(interface)
+    builder = None
+    if replaceable is not None:
+        from mlfbuild.native.printing.blob_layout import BlobBuilder  # few models need it
+
+        builder = BlobBuilder(interface)
     linking = _Linking(name, graph, plan, interface, builder, weights)
     steps = tuple(
         linking.step(index, node, call) for index, (node, call) in enumerate(zip(graph.nodes, calls, strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from types import ModuleType
 
 from mlfbuild import __version__
 from mlfbuild.library import KERNEL_FOLDER, Identity
@@ -27,13 +28,6 @@ from mlfbuild.native.printing.header import print_structs
 from mlfbuild.native.printing.hook import print_ask, print_operator_table
 from mlfbuild.native.printing.notices import cpu_check, source_notice
 from mlfbuild.native.printing.packed import print_main
-from mlfbuild.native.printing.parameters import (
-    print_blob_functions,
-    print_blob_state,
-    print_run,
-    run_with,
-    structure_notice,
-)
 from mlfbuild.native.printing.program import LinkedModel, ModelStep, node_comment, tensor_lives
 from mlfbuild.native.printing.state import (
     print_reset,
@@ -63,12 +57,12 @@ def print_source(
     """
     first = source_notice(source, model_id, program.headers)
     if program.blob is not None:
-        first = structure_notice(kernels_sha256(program.headers))
+        first = _blob_printing().structure_notice(kernels_sha256(program.headers))
     yield f"{first}\n\n{cpu_check(cpu)}{_includes(program, placement)}\n\n{_sections(program, placement)}"
     yield from _constants(program, model_id, placement)
     parts = [
         *([print_structs(program), *_undeclared(program)] if program.form.packed else []),
-        print_blob_state(program),
+        "" if program.blob is None else _blob_printing().print_blob_state(program),
         print_operator_table(program) if program.hook else "",
         print_table(program) if program.trace else "",
         print_workspace(program, placement),
@@ -78,12 +72,19 @@ def print_source(
         *(print_function(program.graph, function) for function in program.functions),
         print_reset(program),
         *_reentrant_entries(program),
-        *print_blob_functions(program),
+        *(() if program.blob is None else _blob_printing().print_blob_functions(program)),
         print_static_reset(program, placement),
         *_static_entries(program, placement),
     ]
     yield from (f"\n\n{part}" for part in parts if part)
     yield "\n"
+
+
+def _blob_printing() -> ModuleType:
+    """Return the module that prints blobs; few models have one, and each import costs time."""
+    from mlfbuild.native.printing import parameters
+
+    return parameters
 
 
 def _undeclared(program: LinkedModel) -> Iterator[str]:
@@ -181,7 +182,7 @@ def _reentrant_entries(program: LinkedModel) -> Iterator[str]:
         [*_arena_table(program), _run(program, _signature(program, whole(program), with_blob=program.blob is not None))]
     )
     if program.blob is not None:
-        yield print_run(program, _signature(program, whole(program)), whole(program))
+        yield _blob_printing().print_run(program, _signature(program, whole(program)), whole(program))
     yield from (print_lesser(program, variant, _signature(program, variant)) for variant in lesser(program))
 
 
@@ -231,7 +232,9 @@ def _signature(program: LinkedModel, variant: Variant, *, with_blob: bool = Fals
         *variant.parameters.values(),
     ]
     storage = "static " if program.form.packed or with_blob else ""
-    return wrapped(f"{storage}int32_t {run_with(program) if with_blob else variant.name}(", parameters, ")", 0)
+    return wrapped(
+        f"{storage}int32_t {_blob_printing().run_with(program) if with_blob else variant.name}(", parameters, ")", 0
+    )
 
 
 def _run(program: LinkedModel, signature: str) -> str:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -208,7 +209,11 @@ def _network(found: Report) -> NetworkSizes:
         )
         for operator in found["operators"]
     )
-    network = library.Network(found["arena"], tensors, operators)
+    memories = tuple(
+        library.NetworkMemory(**{each.name: memory[each.name] for each in fields(library.NetworkMemory)})
+        for memory in found.get("arenas", {"memories": ()})["memories"]
+    )
+    network = library.Network(found["arena"], tensors, operators, memories=memories)
     parts = tuple(_part(operator) for operator in found["operators"])
     return NetworkSizes(found["module"], found["executor"], network, parts, _part(found["rest"]))
 
@@ -359,6 +364,7 @@ def _wrong_numbers(network: Report, where: str) -> Iterator[_Mistake]:
                 f"{where}.tensors[{at}]",
                 f"it lives to operator {tensor['last']} of {operators}",
             )
+    yield from _wrong_places(network, f"{where}.arenas", operators, tensors)
     for at, operator in enumerate(network["operators"]):
         for key in ("inputs", "outputs"):
             yield from (
@@ -366,6 +372,21 @@ def _wrong_numbers(network: Report, where: str) -> Iterator[_Mistake]:
                 for number in operator[key]
                 if number >= tensors
             )
+
+
+def _wrong_places(network: Report, where: str, operators: int, tensors: int) -> Iterator[_Mistake]:
+    arenas = network.get("arenas")
+    if arenas is None:
+        return
+    if arenas["fastest"] not in {memory["name"] for memory in arenas["memories"]}:
+        yield f"{where}.fastest", f"there is no memory {shown(arenas['fastest'])}"
+    if any(size >= larger or waits <= fewer for (size, waits), (larger, fewer) in pairwise(arenas["curve"])):
+        yield f"{where}.curve", "its sizes do not rise, or its waits do not fall"
+    for at, memory in enumerate(arenas["memories"]):
+        named = [number for place in memory["places"] for number in place["tensors"]]
+        nodes = [memory["peak_at"], *(place["operator"] or 0 for place in memory["places"])]
+        if max(named, default=-1) >= tensors or max(nodes) >= max(operators, 1):
+            yield f"{where}.memories[{at}]", "it has a tensor or an operator that the network lacks"
 
 
 def _unless(where: str, size: int, parts: int, whose: str) -> Iterator[_Mistake]:

@@ -17,6 +17,7 @@ from mlfbuild.report.document.compare import ReportComparison, compare_reports, 
 from mlfbuild.report.document.read import Report, networks_in, read_report, runs_in, sizes_in, title_of
 from mlfbuild.report.link import link_faults_in, link_faults_text
 from mlfbuild.report.stack import measured_in, stack_lines, stacks_in
+from mlfbuild.report.text.arenas import all_arenas
 from mlfbuild.report.text.comparison import comparison_text
 from mlfbuild.report.text.markdown import comparison_markdown, report_markdown
 from mlfbuild.report.text.operators import all_operators
@@ -160,6 +161,7 @@ def _image_text(image: Report, path: Path, *, verbose: bool, operators: bool) ->
     if operators:
         networks = {printable(model["name"]): networks_in(model) for model in image["models"]}
         parts += all_operators(sizes.models, networks)
+    parts += all_arenas(image["models"], verbose=verbose, places=operators)
     limits = {name: budget.of_runs for name, budget in {**budgets, "": whole}.items()}
     parts += all_runs(runs_in(image), limits, verbose=verbose)
     return "\n\n".join(parts)

@@ -32,7 +32,7 @@ class FleetColumn:
     """In text, Markdown and on the page."""
     kind: type[str | int | float]
     about: str
-    """Its meaning and unit, for the documentation."""
+    """Its meaning and unit, for the documentation; empty if the column before it describes both."""
     read: Callable[[Report], Value]
     """Returns the value from an image of ``report.schema.json``."""
     text: Callable[[Value], str] = lambda value: "" if value is None else str(value)
@@ -80,56 +80,59 @@ def _measured(image: Report) -> int | None:
 
 
 COLUMNS = (
-    FleetColumn("image", "image", str, "Name of the firmware", lambda image: str(image["firmware"])),
-    FleetColumn("target", "target", str, "Target of the project", lambda image: image.get("target")),
-    FleetColumn("cpu", "CPU", str, "Processor core of the target", lambda image: image.get("cpu")),
     FleetColumn(
-        "models", "models", str, "Models in the image", lambda image: _joined(each["name"] for each in image["models"])
+        "image", "image", str, "Firmware, target of the project, its core, and the models in the image",
+        lambda image: str(image["firmware"]),
     ),
-    FleetColumn("flash", "flash", int, "Bytes of flash", _figure("flash"), _count, plotted=True),
-    FleetColumn("ram", "RAM", int, "Bytes of RAM, including the reserved stack", _figure("ram"), _count, plotted=True),
+    FleetColumn("target", "target", str, "", lambda image: image.get("target")),
+    FleetColumn("cpu", "CPU", str, "", lambda image: image.get("cpu")),
+    FleetColumn("models", "models", str, "", lambda image: _joined(each["name"] for each in image["models"])),
     FleetColumn(
-        "stack", "stack", int, "Bytes of stack in the worst case: of `main`, or else of the deepest model",
+        "flash", "flash", int, "Bytes; those of RAM include the reserved stack", _figure("flash"), _count, plotted=True,
+    ),
+    FleetColumn("ram", "RAM", int, "", _figure("ram"), _count, plotted=True),
+    FleetColumn(
+        "stack", "stack", int, "Bytes in the worst case: of `main`, or else of the deepest model",
         _figure("stack"), _count, plotted=True,
     ),
     FleetColumn(
-        "instructions", "instructions", int, "Instructions of one run of each model", _figure("instructions"), _count,
-        plotted=True,
+        "instructions", "instructions", int, "One run of each model; cycles, and latency in nanoseconds, are modelled",
+        _figure("instructions"), _count, plotted=True,
     ),
     FleetColumn(
-        "cycles", "cycles", int, "Modelled cycles of one run of each model", _figure("cycles"), _count, plotted=True,
+        "cycles", "cycles", int, "", _figure("cycles"), _count, plotted=True,
     ),
     FleetColumn(
-        "latency", "latency", int, "Modelled nanoseconds of one run of each model", _figure("latency"), _latency,
+        "latency", "latency", int, "", _figure("latency"), _latency,
     ),
     FleetColumn(
         "measured_cycles", "cycles, measured", int, "Median of the cycles that the device measured", _measured, _count,
         plotted=True,
     ),
     FleetColumn(
-        "budget", "budget", float, "Used part of the budget that is used most, 1 if it is used up",
+        "budget", "budget", float, "Used part of the budget that is used most, 1 if it is used up, and its name",
         lambda image: max((each[0] for each in budget_uses(image)), default=None), _share,
     ),
     FleetColumn(
-        "budget_of", "of", str, "That budget, such as `RAM of digits`",
+        "budget_of", "of", str, "",
         lambda image: max(((each[0], each[1]) for each in budget_uses(image)), default=(0, None))[1],
         beside="budget",
     ),
     FleetColumn(
-        "verified", "verified", str, "Result of `mlfbuild verify`, the worst of all models",
+        "verified", "verified", str, "Result of `mlfbuild verify`, the worst of all models, and where it ran",
         lambda image: state_of(image["models"]) or None,
     ),
     FleetColumn(
-        "board", "on", str, "Where it ran",
+        "board", "on", str, "",
         lambda image: _joined(each.get("board", "") for model in image["models"] for each in model.get("verify", ())),
         beside="verified",
     ),
     FleetColumn(
-        "accuracy", "accuracy", float, "Lowest value of `mlfbuild evaluate` from 0 to 1 of all models",
+        "accuracy", "accuracy", float, "Lowest value of `mlfbuild evaluate` from 0 to 1 of all models, and its metric",
         lambda image: lowest_accuracy(image["models"])[0], _value,
     ),
     FleetColumn(
-        "accuracy_of", "by", str, "That metric, such as `top1 of digits`",
+        "accuracy_of", "by", str, "",
         lambda image: lowest_accuracy(image["models"])[1],
         beside="accuracy",
     ),

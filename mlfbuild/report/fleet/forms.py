@@ -32,12 +32,12 @@ FORMAT = 1
 _VERSION = "mlfbuild_fleet"
 PLACE = {
     "report": "Path of the report or the baseline",
-    "commit": "The commit in which these figures are recorded; empty for files of a folder",
-    "date": "Its date and time in UTC",
-    "subject": "Its subject",
-    "current": "Whether they are the last ones of the image, and the image is still there",
+    "commit": "Commit of these figures, its time in UTC and its subject; empty for files of a folder",
+    "date": "",
+    "subject": "",
+    "current": "Whether these figures are the last ones of an image that is still there",
 }
-"""The first columns of CSV, JSON and Parquet, with their meaning; those of ``COLUMNS`` follow."""
+"""The first columns of CSV, JSON and Parquet, with their meaning as in ``COLUMNS``, which follow."""
 _SHOWN = 10
 """Changes that the text lists."""
 _IN_TEXT = {"image", "target", "flash", "ram", "stack", "cycles", "latency", "budget", "verified", "instructions"}

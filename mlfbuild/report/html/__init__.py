@@ -5,9 +5,9 @@ it from the JSON of a report, and of a second one to compare with, never from im
 
 Data: ``views`` turns the JSON into ``ImageView`` and ``OverviewRow``, frozen classes whose texts are ready to be shown;
 ``model_view``, ``operators`` and ``owners`` do the same for parts of an image. ``graph``, ``layers``
-and ``nodes`` compute the drawing of a network, ``timeline`` that of its memory. ``templates`` has the HTML, ``style``
-and ``script`` the files that ``document`` puts into the page. ``fleet`` makes the other page, that of many images over
-time, by the same rules.
+and ``nodes`` compute the drawing of a network, ``timeline`` that of its memory, ``arenas`` what several memories are
+worth. ``templates`` has the HTML, ``style`` and ``script`` the files that ``document`` puts into the page. ``fleet``
+makes the other page, that of many images over time, by the same rules.
 
 Rules
 

@@ -11,10 +11,12 @@ from mlfbuild.core.keys import rounded_size
 from mlfbuild.project import CYCLE_COUNTERS
 from mlfbuild.report.document.compare import Change, run_figure
 from mlfbuild.report.html import nodes, numbers, operators, owners
+from mlfbuild.report.html.arenas import ArenasView, arenas_view
 from mlfbuild.report.html.evaluated import EvaluatedView, evaluated_views
 from mlfbuild.report.html.graph import Block
-from mlfbuild.report.html.timeline import Timeline, timeline
+from mlfbuild.report.html.timeline import Timeline, timelines
 from mlfbuild.report.operators.cycles import CYCLE_KINDS, TimedPart, latency_text
+from mlfbuild.report.sizes.devices import CORE
 from mlfbuild.report.sizes.owners import ARENA, DATA, FLASH_KINDS
 
 _Json = Mapping[str, Any]
@@ -72,7 +74,10 @@ class NetworkView:
     key: str
     json: _Json
     """The network in the JSON form of the report."""
-    timeline: Timeline
+    timelines: tuple[Timeline, ...]
+    """One for each memory with an arena."""
+    arenas: ArenasView | None
+    """``None`` if it was planned for one memory."""
     columns: operators.Columns | None
     """The chart of cycles, instructions or MACs; ``None`` if none of them is known."""
     drawing: tuple[tuple[Block, tuple[nodes.DrawnNode, ...]], ...]
@@ -158,7 +163,8 @@ def model_view(key: str, model: _Json, old: _Json | None) -> ModelView:
 
 def _path(stack: _Json) -> Iterator[tuple[str, str]]:
     names = stack.get("path", ())
-    frames = stack.get("frames") or ()
+    # An unknown stack has a path to what is unknown, with zeros as its sizes.
+    frames = () if stack.get("worst_case") is None else stack.get("frames") or ()
     for index, name in enumerate(names):
         yield name, numbers.count(frames[index]) if index < len(frames) else ""
 
@@ -214,6 +220,9 @@ def _facts(model: _Json) -> Iterator[Fact]:
         yield Fact("Operators", numbers.count(sum(len(network["operators"]) for network in networks)))
         macs = [operator.get("macs") for network in networks for operator in network["operators"]]
         yield Fact("MACs", numbers.count(sum(value or 0 for value in macs)))
+    for part in model.get("devices", ()):
+        note = f"RAM {numbers.size(part['ram'])}" + ("; both work in its arena" if part["device"] == CORE else "")
+        yield Fact(f"Flash of {part['device']}", numbers.size(part["flash"]), note)
     stack = model.get("stack")
     if stack:
         known = stack.get("worst_case")
@@ -257,7 +266,8 @@ def _network(key: str, network: _Json, old: _Json | None) -> NetworkView:
     return NetworkView(
         key,
         network,
-        timeline(network),
+        timelines(network),
+        arenas_view(network),
         operators.columns(network),
         drawing,
         (nodes.column_width(placed), nodes.column_count(placed)),

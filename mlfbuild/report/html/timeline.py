@@ -14,6 +14,8 @@ from mlfbuild.report.html import numbers
 
 OUTSIDE = ("input", "output", "state")
 """Memories of tensors that live outside the arena."""
+_ELSEWHERE = "elsewhere"
+"""The memory of tensors in another arena than that of the chart."""
 _TICKS = 5
 _THINNEST = 120
 """The minimum height of a rectangle is the arena divided by this."""
@@ -62,8 +64,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Timeline:
-    """The chart of a network."""
+    """The chart of a network, or of its arena in one of several memories."""
 
+    memory: str
+    """The name of that memory; empty if there is one arena."""
     arena: int
     peak: int
     peak_at: int
@@ -84,8 +88,34 @@ class Timeline:
         return list(dict.fromkeys(mark.kind for mark in (*self.marks, *self.outside)))
 
 
-def timeline(network: Mapping[str, Any]) -> Timeline:
-    """Return the chart of a ``network`` of a report's JSON.
+def timelines(network: Mapping[str, Any]) -> tuple[Timeline, ...]:
+    """Return the charts of a ``network`` of a report's JSON: of each memory with an arena, or of its only arena."""
+    memories = network.get("arenas", {"memories": ()})["memories"]
+    charts = tuple(timeline(_within(network, each), each["name"]) for each in memories if each["size"])
+    return charts or (timeline(network),)
+
+
+def _within(network: Mapping[str, Any], memory: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return ``network`` with the arena in ``memory`` alone; tensors in other arenas keep their numbers."""
+    start, end = memory["base"], memory["base"] + memory["size"]
+
+    def moved(placed: Mapping[str, Any], **elsewhere: Any) -> dict[str, Any]:
+        inside = start <= placed["offset"] < end
+        return {**placed, "offset": placed["offset"] - start} if inside else {**placed, **elsewhere}
+
+    tensors = [
+        moved(each, memory=_ELSEWHERE) if each["memory"] == "arena" and each["offset"] is not None else each
+        for each in network["tensors"]
+    ]
+    operators = []
+    for each in network["operators"]:
+        scratch = moved(each["scratch"], size=0) if each.get("scratch") else None
+        operators.append({**each, "scratch": scratch if scratch and scratch["size"] else None})
+    return {**network, "arena": memory["size"], "tensors": tensors, "operators": operators}
+
+
+def timeline(network: Mapping[str, Any], memory: str = "") -> Timeline:
+    """Return the chart of a ``network`` of a report's JSON, which is called after the ``memory`` of its arena.
 
     Lifetimes and offsets that are not possible are limited to the drawing.
     """
@@ -101,7 +131,7 @@ def timeline(network: Mapping[str, Any]) -> Timeline:
     peak_at = max(range(count), key=lambda index: (live[index], -index), default=0)
     lives = list(enumerate(zip(tensors, spans, strict=True)))
     marks = [
-        _mark(index, tensor, span, count, arena, _clear(index, tensors, spans))
+        _mark(index, tensor, span, count, arena, _clear(index, tensors, spans), memory)
         for index, (tensor, span) in lives
         if tensor["memory"] == "arena"
     ]
@@ -109,15 +139,16 @@ def timeline(network: Mapping[str, Any]) -> Timeline:
         _scratch(index, operator, count, arena) for index, operator in enumerate(operators) if operator.get("scratch")
     ]
     return Timeline(
+        memory,
         arena,
         live[peak_at] if live else 0,
         peak_at,
         tuple(marks),
         tuple(
             _row(index, tensor, span, count)
-            for memory in OUTSIDE
+            for kind in OUTSIDE
             for index, (tensor, span) in lives
-            if tensor["memory"] == memory
+            if tensor["memory"] == kind
         ),
         tuple(
             Column(numbers.per_cent(index, count), numbers.per_cent(1, count), taken)
@@ -177,14 +208,17 @@ def _clear(index: int, tensors: Sequence[Mapping[str, Any]], spans: Sequence[tup
     return max(0, min([last + 1, *covered]) - first)
 
 
-def _mark(index: int, tensor: Mapping[str, Any], span: tuple[int, int], count: int, arena: int, clear: int) -> Mark:
+def _mark(
+    index: int, tensor: Mapping[str, Any], span: tuple[int, int], count: int, arena: int, clear: int, memory: str
+) -> Mark:
     offset = tensor["offset"] or 0
     length = span[1] + 1 - span[0]
     # A sixteenth of the drawing is about the height and width of a label.
     fits = tensor["size"] * 16 >= arena and clear * 16 >= count
     label = numbers.shape(tensor["shape"]) if fits else ""
     box = _box(span, count, *_band(offset, tensor["size"], arena))
-    return Mark("arena", *box, label, tensor_title(tensor, span), index, None, round(clear / length, 3))
+    title = tensor_title(tensor, span, memory or "the arena")
+    return Mark("arena", *box, label, title, index, None, round(clear / length, 3))
 
 
 def _scratch(index: int, operator: Mapping[str, Any], count: int, arena: int) -> Mark:
@@ -209,7 +243,7 @@ def _row(index: int, tensor: Mapping[str, Any], span: tuple[int, int], count: in
     return Mark(tensor["memory"], *box, label, tensor_title(tensor, span), index, None)
 
 
-def tensor_title(tensor: Mapping[str, Any], span: tuple[int, int] | None = None) -> str:
+def tensor_title(tensor: Mapping[str, Any], span: tuple[int, int] | None = None, arena: str = "the arena") -> str:
     """Return the tip of a tensor: its name, and a line for each fact.
 
     ``span`` has the first and last operator of its life, if they were limited; without it, they are those of the
@@ -218,11 +252,13 @@ def tensor_title(tensor: Mapping[str, Any], span: tuple[int, int] | None = None)
     first, last = span or (tensor["first"], tensor["last"])
     lines = [tensor["name"], f"{numbers.shape(tensor['shape'])} {tensor['dtype']}", numbers.size(tensor["size"])]
     if tensor["memory"] == "arena" and tensor["offset"] is not None:
-        lines.append(f"in the arena at {tensor['offset']:,} to {tensor['offset'] + tensor['size']:,}")
+        lines.append(f"in {arena} at {tensor['offset']:,} to {tensor['offset'] + tensor['size']:,}")
     else:
         lines.append(tensor["memory"])
     if tensor["memory"] != "constant":
         lines.append(f"operator {first}" if first == last else f"operators {first} to {last}")
+    if "accesses" in tensor:
+        lines.append(f"{tensor['accesses']:,} accesses in a run, which wait {tensor.get('saved', 0):,} less")
     return "\n".join(lines)
 
 

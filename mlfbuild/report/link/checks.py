@@ -18,6 +18,7 @@ from mlfbuild.library.cgen import WORKSPACE_SECTION
 from mlfbuild.report.sizes.image import Image, Section
 from mlfbuild.report.sizes.images import ImageSizes
 from mlfbuild.report.sizes.linker_map import InputSection, LinkerMap, Region
+from mlfbuild.report.sizes.memories import memory_faults
 from mlfbuild.report.sizes.owners import CODE, DATA, TABLES, is_c_library, known_content, module_of
 
 # No standard has these names. They are those of CMSIS, of vendors' scripts and of the systems in the comments.
@@ -218,16 +219,7 @@ def link_faults(found: ImageSizes, *, quick: bool = False) -> LinkFaults:
     heap, stack = heap_of(image, regions), stack_of(image)
     faults = [fault for each in data for fault in _misplaced(each, regions, heap, stack, image.labels)]
     faults += _weights_in_ram(data, regions, image.sections)
-    faults += [
-        Diagnostic(
-            "arena-elsewhere",
-            place=f"memory {use.name}",
-            reason=use.problem,
-            hint="link mlf::placement, or correct origin, section or regions of the target",
-        )
-        for use in found.memory_uses
-        if use.outside
-    ]
+    faults += memory_faults(found.memory_uses)
     if stack is not None and not (quick and stack.size >= _AMPLE):
         task = task_function(image)
         if task is None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from mlfbuild.archive import open_archive
 from mlfbuild.core import ProcessFailedError, ToolNotFoundError
 from mlfbuild.executor import module_network
 from mlfbuild.jobs import CompileJob, FirmwareJob, Progress
-from mlfbuild.report.operators.network_sizes import NetworkSizes, network_sizes
+from mlfbuild.report.operators.network_sizes import NetworkSizes, network_json, network_sizes
 from mlfbuild.report.operators.operator_runs import ModelRun
 from mlfbuild.report.operators.runs import nothing_to_profile, watched_runs
 from mlfbuild.report.sizes.images import ImageSizes
@@ -31,6 +32,17 @@ def networks_of(found: ImageSizes) -> dict[str, tuple[NetworkSizes, ...]]:
     calls = _calls(found, known) if known else {}
     networks = {owner.name: tuple(_networks(jobs[owner.name], owner, calls)) for owner in known}
     return {owner.name: networks.get(owner.name, ()) for owner in found.sizes.models}
+
+
+def planned_models(found: ImageSizes) -> list[dict[str, Any]]:
+    """Return the models of the image if one is planned over several memories, with the JSON of their networks.
+
+    Raises as ``networks_of``.
+    """
+    # The archives are read only if there is something to show.
+    if found.job is None or all(len(job.request.memories) < 2 for job in found.job.target.models):
+        return []
+    return [{"name": name, "networks": list(map(network_json, each))} for name, each in networks_of(found).items()]
 
 
 def _networks(job: CompileJob, owner: Owner, calls: Calls) -> Iterator[NetworkSizes]:

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 from mlfbuild.core import MlfError
 from mlfbuild.jobs import CompileJob
-from mlfbuild.library import Network, NetworkOperator, operator_plan
+from mlfbuild.library import Network, NetworkOperator, NetworkScratch, NetworkTensor, operator_plan
 from mlfbuild.native import Graph, Node, Tensor, read_network
+from mlfbuild.report.operators.arenas import arenas_json
 from mlfbuild.report.operators.cycles import sum_of_cycles
 from mlfbuild.report.sizes.owners import FLASH_KINDS, TABLES, Owner, SizedSymbol
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from mlfbuild.verify import Spread
 
 _MODEL_FILES = {".tflite", ".onnx"}
+_ESTIMATES = {"accesses", "saved"}
 _ROLES = ("input", "weights", "bias")
 
 
@@ -198,7 +200,8 @@ def network_json(sizes: NetworkSizes, run: ModelRun | None = None, facts: Source
         "module": sizes.module,
         "executor": sizes.executor,
         "arena": network.arena,
-        "tensors": [{**vars(tensor), "shape": list(tensor.shape)} for tensor in network.tensors],
+        **arenas_json(network),
+        "tensors": [{**_placed_json(tensor), "shape": list(tensor.shape)} for tensor in network.tensors],
         "operators": [
             {
                 **_operator_json(operator, part),
@@ -262,12 +265,17 @@ def _operator_json(operator: NetworkOperator, part: FlashPart) -> dict[str, Any]
         **{key: getattr(operator, key) for key in ("name", "operator", "function", "macs")},
         "inputs": list(operator.inputs),
         "outputs": list(operator.outputs),
-        "scratch": None if operator.scratch is None else vars(operator.scratch),
+        "scratch": None if operator.scratch is None else _placed_json(operator.scratch),
         **part.kinds,
         "pieces": list(dict.fromkeys(piece.name for piece in part.pieces)),
         **({} if operator.removed is None else {"removed": vars(operator.removed)}),
         **operator_plan(operator),
     }
+
+
+def _placed_json(placed: NetworkTensor | NetworkScratch) -> dict[str, Any]:
+    """Return a tensor or scratch memory; only a plan over several memories has estimates."""
+    return {key: value for key, value in vars(placed).items() if key not in _ESTIMATES or value is not None}
 
 
 def _counts_json(operator: NetworkOperator, run: OperatorRun | None, *, counted: bool) -> dict[str, Any]:

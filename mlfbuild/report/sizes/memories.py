@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from mlfbuild.core import Diagnostic
 from mlfbuild.project import TargetMemory
 from mlfbuild.report.sizes.image import Image, Section
 from mlfbuild.report.sizes.linker_map import InputSection, LinkerMap
@@ -51,6 +52,19 @@ def memory_uses(
 ) -> tuple[MemoryUse, ...]:
     """Return the use of each of ``memories``; ``modules`` has the model by the name of each of its modules."""
     return tuple(_use(memory, image, linked, modules) for memory in memories)
+
+
+def memory_faults(uses: Sequence[MemoryUse]) -> Iterator[Diagnostic]:
+    """Yield a fault for each memory whose arenas are elsewhere, or that has fewer bytes than the image takes of it."""
+    for use in uses:
+        if use.outside:
+            hint = "link mlf::placement, or correct origin, section or regions of the target"
+            yield Diagnostic("arena-elsewhere", place=f"memory {use.name}", reason=use.problem, hint=hint)
+        # A linker script may give the region more bytes than the project file gives the memory.
+        if 0 < use.size < use.used:
+            reason = f"the image takes {use.used:,} bytes of {use.size:,}"
+            hint = "correct size in memories of the target, or limit models with their key memories"
+            yield Diagnostic("memory-overflows", place=f"memory {use.name}", reason=reason, hint=hint)
 
 
 def _use(memory: TargetMemory, image: Image, linked: LinkerMap, modules: Mapping[str, str]) -> MemoryUse:

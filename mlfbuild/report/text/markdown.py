@@ -12,6 +12,7 @@ from mlfbuild.report.document.compare import Change, ImageChange, ReportComparis
 from mlfbuild.report.document.read import Report, named_title, sizes_in, title_of
 from mlfbuild.report.link import link_faults_in
 from mlfbuild.report.sizes.owners import Owner
+from mlfbuild.report.text.arenas import HEADER, memory_rows, more_text, waits_text
 
 _HEADER = ("", "flash", "of budget", "RAM", "of budget", "stack", "of budget")
 _CHANGES = ("", "before", "now", "change")
@@ -38,6 +39,12 @@ def _image(image: Report) -> Iterator[str]:
     memories = [_memory(use, whole) for use in image.get("memories", ())]
     if memories:
         yield "\n" + markdown_table(("memory", "bytes", "of", "of budget"), memories, align="lrrr")
+    for model in image["models"]:
+        for network in (each for each in model.get("networks", ()) if "arenas" in each):
+            name, arenas = markdown_code(network["module"]), network["arenas"]
+            yield f"\nAccesses of {name} wait {waits_text(arenas)} in a run, by estimate; {more_text(arenas)}.\n"
+            rows = [tuple(map(markdown_code, row[:1])) + row[1:] for row in memory_rows(network)]
+            yield markdown_table(HEADER, rows, align="lrrrlr")
     found = link_faults_in(image)
     lines = [f"- {markdown_code(str(fault))}" for fault in found.faults]
     lines += [f"- not checked: {markdown_code(note)}" for note in found.notes]

@@ -88,7 +88,8 @@ def _end(name: str, width: int) -> str:
 
 def _fullest(sizes: NetworkSizes) -> Iterator[str]:
     network = sizes.network
-    if not network.arena or not network.operators:
+    # Several arenas have a table of their own.
+    if not network.arena or not network.operators or network.memories:
         return
     time = network.peak
     scratch = network.operators[time].scratch

@@ -8,7 +8,16 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from mlfbuild import executor, verify
-from mlfbuild.core import CheckFailedError, Diagnostic, Mistake, ProjectFileError, UsageError, listed
+from mlfbuild.core import (
+    CheckFailedError,
+    Diagnostic,
+    Mistake,
+    ProjectFileError,
+    UsageError,
+    check_signed,
+    listed,
+    read_bytes,
+)
 from mlfbuild.jobs import CompileJob, TargetJob, Task, outline_of, run_sections, vectors_of
 from mlfbuild.library import Library
 from mlfbuild.project import KeyPath, Project, RunnerKeys
@@ -37,8 +46,8 @@ class VerifyJob:
     """The firmware image that contains the model and is checked, instead of test firmware."""
     flash: bool = True
     """Whether ``image`` is loaded; the device must hold it otherwise."""
-    parameters: Path | None = None
-    """The blob of parameters that the firmware in ``image`` must use."""
+    parameters: bytes = b""
+    """The blob of parameters that the firmware in ``image`` must use; empty for none."""
 
     @property
     def title(self) -> str:
@@ -103,11 +112,13 @@ def verify_jobs(
     return jobs
 
 
-def with_parameters(jobs: Sequence[VerifyJob], parameters: Path, vectors: Path | None) -> list[VerifyJob]:
+def with_parameters(
+    project: Project, jobs: Sequence[VerifyJob], parameters: Path, vectors: Path | None
+) -> list[VerifyJob]:
     """Return the only one of ``jobs`` so that its firmware uses the blob ``parameters``.
 
     Its vectors are those of the file ``vectors``, as the project's have the outputs of the values before. Raises
-    ``UsageError`` for several jobs, or without vectors.
+    ``UsageError`` for several jobs, or without vectors, and as ``check_signed`` if the project requires signed blobs.
     """
     if len(jobs) != 1:
         names = listed([job.model.model for job in jobs])
@@ -120,7 +131,10 @@ def with_parameters(jobs: Sequence[VerifyJob], parameters: Path, vectors: Path |
             reason="the expected outputs are missing: the project's are those of the values before",
             hint="add --vectors FILE.npz with arrays in0.. and out0..",
         )
-    return [replace(jobs[0], parameters=parameters, vectors=vectors)]
+    blob = read_bytes(parameters, "blob")
+    if project.blob_trust is not None:
+        check_signed(parameters, blob, project.blob_trust)
+    return [replace(jobs[0], parameters=blob, vectors=vectors)]
 
 
 def jobs_in_image(jobs: Sequence[VerifyJob], image: Path, *, flash: bool = True) -> list[VerifyJob]:

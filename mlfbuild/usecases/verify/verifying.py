@@ -236,7 +236,6 @@ def _verified(job: VerifyJob, connection: Connection | None, on_progress: OnProg
     # Only a device runs an image that is not test firmware.
     if job.image is not None and connection is not None:
         subject = verify.shipped_subject(module, connection.device.name)
-        blob = b"" if job.parameters is None else read_bytes(job.parameters, "blob")
         shipped = verify.verify_shipped(
             connection,
             job.image,
@@ -244,10 +243,10 @@ def _verified(job: VerifyJob, connection: Connection | None, on_progress: OnProg
             job.vectors,
             flash=job.flash,
             timeout=job.timeout,
-            parameters=blob,
+            parameters=job.parameters,
             on_progress=on_progress,
         )
-        return replace(shipped.for_model(job.model.model), remarks=() if blob else remarks)
+        return replace(shipped.for_model(job.model.model), remarks=() if job.parameters else remarks)
     report = verify.verify_module(
         job.model.tree,
         module,

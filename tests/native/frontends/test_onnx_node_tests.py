@@ -1,6 +1,6 @@
 """ONNX's node tests: the result of each supported test must be right in numpy and as C.
 
-``docs/numbers.md`` has the numbers, and the reasons for tests that are refused; ``onnx_tests`` counts them.
+``benchmarks/evidence.md`` has the numbers, and the reasons for tests that are refused; ``onnx_tests`` counts them.
 """
 
 import warnings

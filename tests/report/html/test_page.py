@@ -95,6 +95,19 @@ def test_modelled_cycles_are_split_and_say_that_they_are_modelled() -> None:
     assert "modelled" not in instructions_only and "Removed" not in instructions_only
 
 
+def test_flash_and_ram_of_core_and_npu_are_apart() -> None:
+    report = digits()
+    assert "Flash of core" not in Elements(page(report)).words
+    sizes = {"core": (4096, 512), "ethos-u": (2304, 64)}
+    report["images"][0]["models"][0]["devices"] = [
+        {"device": device, "flash": flash, "ram": ram} for device, (flash, ram) in sizes.items()
+    ]
+    validator(report_schema()).validate(report)
+    words = Elements(page(report)).words
+    assert "Flash of core 4,096 bytes (4.0 KiB) RAM 512 bytes; both work in its arena" in words
+    assert "Flash of ethos-u 2,304 bytes (2.2 KiB) RAM 64 bytes" in words
+
+
 def test_tables_need_no_script() -> None:
     words = Elements(page(digits(budget={"flash": 4096, "ram": None}))).words
     assert "app for m4" in words

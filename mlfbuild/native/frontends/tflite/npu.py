@@ -7,7 +7,7 @@ into ``RawOperator.options``, so that the importer sees an operator with the ten
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,6 +24,8 @@ from mlfbuild.native.graph import GraphError, ops
 CUSTOM_CODE = "ethos-u"
 _NONE = -1
 """The index of an absent input."""
+_NO_NAME = "<unnamed>"
+"""The name of tensors that have none in the file that Vela reads."""
 _ALLOCATION = "OfflineMemoryAllocation"
 _HEAD = 3
 """Words before the offsets: version, number of subgraphs and of tensors."""
@@ -51,15 +53,19 @@ class OriginalNetwork:
             for operator in (each for subgraph in subgraphs for each in subgraph.operators):
                 refuse_compiled(operator, f"operator {operator.index} ({described(operator)})")
         names = frozenset(tensor.name for subgraph in subgraphs for tensor in subgraph.tensors)
-        found = (pair for subgraph in subgraphs for pair in _absent(subgraph))
-        return cls(names, dict(found))
+        found: dict[tuple[int, str, int], set[tuple[int, ...]]] = {}
+        for subgraph in subgraphs:
+            for operator in subgraph.operators:
+                gaps = tuple(at for at, index in enumerate(operator.inputs) if index == _NONE)
+                found.setdefault(_key(subgraph, operator), set()).add(gaps)
+        return cls(names, found)
 
 
-def _absent(subgraph: RawSubgraph) -> Iterator[tuple[tuple[int, str], tuple[int, ...]]]:
-    for operator in subgraph.operators:
-        gaps = tuple(at for at, index in enumerate(operator.inputs) if index == _NONE)
-        if gaps and operator.outputs and 0 <= operator.outputs[0] < len(subgraph.tensors):
-            yield (operator.code, subgraph.tensors[operator.outputs[0]].name), gaps
+def _key(subgraph: RawSubgraph, operator: RawOperator) -> tuple[int, str, int]:
+    """Return what Vela does not change in an operator that stays on the core."""
+    first = next((index for index in operator.outputs if 0 <= index < len(subgraph.tensors)), None)
+    name = "" if first is None else subgraph.tensors[first].name
+    return operator.code, name, sum(index != _NONE for index in operator.inputs)
 
 
 def with_npu_calls(
@@ -69,7 +75,7 @@ def with_npu_calls(
 
     Other operators get their ``absent`` inputs again. Raises ``GraphError`` for operators, sizes or offsets that
     contradict each other, ``InputFileError`` for a payload with an address outside of its regions, and
-    ``UnsupportedModelError`` for a file with several subgraphs.
+    ``UnsupportedModelError`` for a file with several subgraphs, or if which inputs are absent is not known.
     """
     subgraphs = [_with_gaps(subgraph, absent) for subgraph in subgraphs]
     calls = [operator for subgraph in subgraphs for operator in subgraph.operators if _is_call(operator)]
@@ -88,15 +94,24 @@ def with_npu_calls(
 
 
 def _with_gaps(subgraph: RawSubgraph, absent: AbsentInputs) -> RawSubgraph:
-    """Return ``subgraph`` with absent inputs where Vela left them out."""
+    """Return ``subgraph`` with absent inputs where Vela left them out, and without its names of unnamed tensors."""
+    tensors = tuple(replace(each, name="") if each.name == _NO_NAME else each for each in subgraph.tensors)
+    subgraph = replace(subgraph, tensors=tensors)
     return replace(subgraph, operators=tuple(_filled(subgraph, operator, absent) for operator in subgraph.operators))
 
 
 def _filled(subgraph: RawSubgraph, operator: RawOperator, absent: AbsentInputs) -> RawOperator:
-    first = next((index for index in operator.outputs if 0 <= index < len(subgraph.tensors)), None)
-    name = "" if first is None else subgraph.tensors[first].name
-    gaps = () if _NONE in operator.inputs else absent.get((operator.code, name), ())
-    inputs = list(operator.inputs)
+    if _NONE in operator.inputs:
+        return operator
+    found = absent.get(_key(subgraph, operator), [()])
+    if len(found) > 1:
+        raise UnsupportedModelError(
+            "npu-absent-inputs",
+            place=f"{subgraph.place}operator {operator.index} ({described(operator)})",
+            reason="Vela leaves out absent inputs, and operators whose outputs have the same name have different ones",
+            hint="give each tensor a name of its own, or remove npu from the target",
+        )
+    inputs, (gaps,) = list(operator.inputs), found
     for at in gaps:  # in ascending order, so that each position counts those before it
         inputs.insert(at, _NONE)
     return replace(operator, inputs=tuple(inputs))

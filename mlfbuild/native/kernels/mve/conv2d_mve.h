@@ -3,9 +3,9 @@
 /*
  * CONV_2D on int8 for Helium (MVE); sums and rescaling are those of conv2d.h.
  *
- * dot_2x4_mve.h has the micro-kernel and the order of the weights; windows_mve.h iterates over the image. If the rows
- * of windows are shorter than a vector or have gaps (first layers, dilation), all are copied and the weights have one
- * row. A 1x1 filter can be computed in place.
+ * dot_2x4_mve.h has the micro-kernel and the order of the weights, dot_2x4_fixed_mve.h the micro-kernel for frequent
+ * sizes of windows; windows_mve.h iterates over the image. If the rows of windows are shorter than a vector or have
+ * gaps (first layers, dilation), all are copied and the weights have one row. A 1x1 filter can be computed in place.
  *
  * Layout of the weights: that of dot_2x4_mve.h, for windows of `rows` pieces of memory. Scratch memory holds the
  * windows that are copied, one after the other.
@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "compiler.h"
+#include "dot_2x4_fixed_mve.h"
 #include "dot_2x4_mve.h"
 #include "requantize_mve.h"
 #include "window.h"

@@ -138,26 +138,37 @@ struct mlf_planes_conv2d {
     struct mlf_planes planes;
 };
 
+/* The pixels of a row, two of which are stored together. */
+struct mlf_planes_row {
+    const int8_t *fill; /* 16 bytes of padding */
+    int32_t odd;        /* whether the first one is stored together with padding */
+    int32_t pairs;
+    int32_t alone; /* whether the last one is stored together with padding */
+};
+
 #if defined(MLF_MVE)
 
 /*
- * Copy eight channels of a row, whose pixels are `step` bytes apart, to `to` + each of their offsets, which is even. Two
- * pixels of a channel are stored together: `pairs`, with `odd` before them padding and the first pixel, and with `alone`
- * after them the last pixel and padding.
+ * Copy eight channels of a row, whose pixels are `step` bytes apart, to `to` + each of their offsets, which is even. The
+ * assembly reads the members of `row`, because GCC has too few registers for them without optimisation.
  */
-MLF_KERNEL void mlf_planes_insert8(int8_t *to, const int8_t *from, int32_t step, uint32_t odd, uint32_t pairs,
-                                   uint32_t alone, const int8_t *fill, const uint16_t *offsets)
+MLF_KERNEL void mlf_planes_insert8(int8_t *to, const int8_t *from, int32_t step, const struct mlf_planes_row *row,
+                                   const uint16_t *offsets)
 {
     __asm__ volatile("vldrh.u16 q2, [%[offsets]]\n"
-                     "vldrb.u16 q3, [%[fill]]\n"
-                     "cbz %[odd], 1f\n"
+                     "ldr lr, [%[row]]\n"
+                     "vldrb.u8 q3, [lr]\n"
+                     "ldr lr, [%[row], #4]\n"
+                     "cmp lr, #0\n"
+                     "beq 1f\n"
                      "vldrb.u16 q1, [%[from]]\n"
                      "vmov q0, q3\n"
                      "vsli.16 q0, q1, #8\n"
                      "add %[from], %[step]\n"
                      "vstrh.16 q0, [%[to], q2]\n"
                      "add %[to], #2\n"
-                     "1: wls lr, %[pairs], 3f\n"
+                     "1: ldr lr, [%[row], #8]\n"
+                     "wls lr, lr, 3f\n"
                      "2: vldrb.u16 q0, [%[from]]\n"
                      "add %[from], %[step]\n"
                      "vldrb.u16 q1, [%[from]]\n"
@@ -166,33 +177,34 @@ MLF_KERNEL void mlf_planes_insert8(int8_t *to, const int8_t *from, int32_t step,
                      "vstrh.16 q0, [%[to], q2]\n"
                      "add %[to], #2\n"
                      "le lr, 2b\n"
-                     "3: cbz %[alone], 4f\n"
+                     "3: ldr lr, [%[row], #12]\n"
+                     "cmp lr, #0\n"
+                     "beq 4f\n"
                      "vldrb.u16 q0, [%[from]]\n"
                      "vsli.16 q0, q3, #8\n"
                      "vstrh.16 q0, [%[to], q2]\n"
                      "4:\n"
                      : [to] "+r"(to), [from] "+l"(from)
-                     : [step] "r"(step), [odd] "l"(odd), [pairs] "r"(pairs), [alone] "l"(alone), [fill] "l"(fill),
-                       [offsets] "r"(offsets)
+                     : [step] "r"(step), [row] "r"(row), [offsets] "r"(offsets)
                      : "lr", "q0", "q1", "q2", "q3", "memory", "cc");
 }
 
 #else
 
-MLF_KERNEL void mlf_planes_insert8(int8_t *to, const int8_t *from, int32_t step, uint32_t odd, uint32_t pairs,
-                                   uint32_t alone, const int8_t *fill, const uint16_t *offsets)
+MLF_KERNEL void mlf_planes_insert8(int8_t *to, const int8_t *from, int32_t step, const struct mlf_planes_row *row,
+                                   const uint16_t *offsets)
 {
-    const int32_t count = (int32_t)(odd + 2 * pairs + alone);
+    const int32_t count = row->odd + 2 * row->pairs + row->alone;
     for (int32_t c = 0; c < 8; c++) {
         int8_t *plane = to + offsets[c];
-        if (odd != 0) {
-            *plane++ = *fill;
+        if (row->odd != 0) {
+            *plane++ = *row->fill;
         }
         for (int32_t x = 0; x < count; x++) {
             *plane++ = from[x * step + c];
         }
-        if (alone != 0) {
-            *plane = *fill;
+        if (row->alone != 0) {
+            *plane = *row->fill;
         }
     }
 }
@@ -208,12 +220,13 @@ MLF_SHARED void mlf_planes_insert(const struct mlf_planes_conv2d *conv, int32_t 
     const int inside = y >= 0 && y < outer->input;
     const int8_t *const from = inside ? conv->input + y * outer->input_step : conv->fill;
     const int32_t step = inside ? inner->input_step : 0;
-    const uint32_t odd = (uint32_t)inner->padding % 2; /* rows of planes begin at even addresses */
-    const uint32_t rest = (uint32_t)inner->input - odd;
+    const int32_t odd = inner->padding & 1; /* rows of planes begin at even addresses */
+    const int32_t rest = inner->input - odd;
+    const struct mlf_planes_row row = {conv->fill, odd, rest >> 1, rest & 1};
     int8_t *const to = conv->memory + at * conv->pitch + inner->padding;
     int32_t c = 0;
     for (; c + 8 <= conv->channels; c += 8) {
-        mlf_planes_insert8(to - odd, from + c, step, odd, rest / 2, rest % 2, conv->fill, conv->offsets + c);
+        mlf_planes_insert8(to - odd, from + c, step, &row, conv->offsets + c);
     }
     if (c < conv->channels) {
         mlf_depthwise_insert8(to, 1, from + c, step, inner->input, conv->channels - c, conv->offsets + c);

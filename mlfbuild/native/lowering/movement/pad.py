@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mlfbuild.library.cgen import braces, integer
-from mlfbuild.native.graph import DType, Graph, Node, Tensor
+from mlfbuild.native.graph import C_TYPES, DType, Graph, Node, Tensor
 from mlfbuild.native.graph.ops import MirrorPad, Pad
 from mlfbuild.native.lowering.call import KernelCall, struct_lines, unsupported
 from mlfbuild.native.lowering.common import movement
@@ -27,7 +27,8 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     shape = struct_lines("mlf_padding", "shape", _padding_fields(node, operator, source))
     value = operator.value(output)
     number = value if source.dtype is DType.FLOAT32 else int(value)
-    text = trained(number) if source.dtype in _QUANTIZED else integer(int(value))
+    c_type = "" if source.dtype is DType.FLOAT32 else C_TYPES[source.dtype]
+    text = trained(number, c_type) if source.dtype in _QUANTIZED else integer(int(value))
     statement = f"mlf_pad_{suffix(source.dtype)}(&shape, {text}, input, output);"
     return KernelCall("pad", "pad.h", (
         *input_and_output(source, output),
