@@ -249,7 +249,7 @@ def test_workspace_must_fit_its_region(repo: Path, tmp_path: Path) -> None:
 
 def test_page_shows_valid_project_files(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs/memory.md").read_text()
-    several, text = re.findall(r"```yaml\n(mlfbuild: 1\n.*?)```", page, re.DOTALL)
+    several, fast, text = re.findall(r"```yaml\n(mlfbuild: 1\n.*?)```", page, re.DOTALL)
     for name in ("models/kws.tflite", "models/vww.tflite", "src/main.c"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(b"")
@@ -261,3 +261,4 @@ def test_page_shows_valid_project_files(tmp_path: Path) -> None:
 
     assert placed(text) == [(".mlf_params", "QSPI"), (".dtcm", "DTCM")]
     assert placed(several) == [(".dtcm", "DTCM"), (".mlf_ddr", "DDR")]
+    assert placed(fast) == [(".mlf_dtcm", "DTCM")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -126,10 +126,12 @@ def read_image(path: Path) -> Image:
     Raises ``InputFileError`` if the file is missing, damaged, stripped, or not a linked image.
     """
     with opened_image(path) as (elf, data):
-        sections = tuple(_apart(list(_sections(elf))))
+        found = list(_sections(elf))
+        sections = tuple(_apart(found))
+        hidden = {section.name for section in found} - {section.name for section in sections}
         table = _symbol_table(elf, path)
         # Names decide between aliases, so that always the same one counts.
-        symbols = tuple(sorted(_symbols(elf, table), key=lambda symbol: (symbol.address, symbol.name)))
+        symbols = tuple(sorted(_symbols(elf, table, hidden), key=lambda symbol: (symbol.address, symbol.name)))
         labels = dict(_labels(table))
     if elf["e_type"] not in {"ET_EXEC", "ET_DYN"}:
         reason = "the file is an object file or a core dump, not a linked image"
@@ -193,13 +195,17 @@ def _symbol_table(elf: ELFFile, path: Path) -> SymbolTableSection:
     return table
 
 
-def _symbols(elf: ELFFile, table: SymbolTableSection) -> Iterator[Symbol]:
+def _symbols(elf: ELFFile, table: SymbolTableSection, hidden: Collection[str]) -> Iterator[Symbol]:
+    """Yield the functions and variables of the image, except for those in the sections ``hidden``."""
     thumb = elf["e_machine"] == "EM_ARM"
+    left_out = {at for at, section in enumerate(elf.iter_sections()) if section.name in hidden} if hidden else set()
     for symbol in table.iter_symbols():
         kind = symbol["st_info"]["type"]
         # pyelftools returns special section indices, such as SHN_UNDEF and SHN_ABS, as strings; those symbols have no
         # bytes here.
         if kind in {"STT_FUNC", "STT_OBJECT"} and symbol["st_size"] and isinstance(symbol["st_shndx"], int):
+            if symbol["st_shndx"] in left_out:
+                continue
             function = kind == "STT_FUNC"
             # Bit 0 of a function's value marks Thumb code (ELF for the Arm Architecture).
             address = symbol["st_value"] & ~1 if function and thumb else symbol["st_value"]
