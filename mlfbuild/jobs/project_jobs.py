@@ -15,9 +15,9 @@ from mlfbuild.jobs.devices import TargetDevices
 from mlfbuild.jobs.inputs import check_inputs
 from mlfbuild.jobs.model_job import CompileJob, FirmwareJob, ProfileJob, TargetJob
 from mlfbuild.jobs.quantize_step import QUANTIZED_FOLDER, QuantizeStep
-from mlfbuild.jobs.tree.placement import PlacedSection
+from mlfbuild.jobs.target_memories import named_memories, placed_sections, ram_limit
 from mlfbuild.library import CompileRequest, CompilerProgram, OptionValue
-from mlfbuild.library.keys import MEMORY_CLASSES, Npu, Placement
+from mlfbuild.library.keys import Npu, Placement
 from mlfbuild.native import Choices
 from mlfbuild.project import (
     SOURCES,
@@ -26,13 +26,10 @@ from mlfbuild.project import (
     ModelSpec,
     Project,
     Provider,
-    TargetMemory,
     TargetSpec,
     arena_memories,
-    chosen_memories,
     fast_weights,
     mcu_of,
-    memories_of,
     model_name,
     only_memory,
     source_suffix,
@@ -122,7 +119,7 @@ def _target_job(project: Project, target: TargetSpec, models: Sequence[str], bui
         )
         for spec in specs
     ]
-    toolchain, memories = toolchain_of(target), _named_memories(project, target)
+    toolchain, memories = toolchain_of(target), named_memories(project, target)
     return TargetJob(
         name=target.name,
         cpu=CPUS[target.cpu],
@@ -131,7 +128,7 @@ def _target_job(project: Project, target: TargetSpec, models: Sequence[str], bui
         tree=tree,
         models=tuple(job for job in jobs if job.model in models),
         others=tuple(job for job in jobs if job.model not in models),
-        placed=tuple(_placed(project, target)),
+        placed=tuple(placed_sections(project, target)),
         providers=tuple(project.dependencies.values()),
         budgets=None if toolchain is None else budgets_of(project, target.name, memories),
         mcu=mcu_of(target),
@@ -161,63 +158,6 @@ def _shares(
     return shares_of(project, target, needs_of(jobs))
 
 
-def _named_memories(project: Project, target: TargetSpec) -> tuple[TargetMemory, ...]:
-    """Return the memories that the target, or a model or a budget on it, names."""
-    if target.cpu == "host":
-        return ()
-    models = project.models_on(target.name)
-    images = [each for each in project.firmware.values() if target.name in each.targets]
-    budgets = [*(each.budget for each in models), *(each.budget for each in images)]
-    names = {*target.memories, *(name for each in models for name in each.memories)}
-    names |= {name for each in budgets for name in each.memories}
-    return tuple(memory for memory in memories_of(target) if memory.name in names) if names else ()
-
-
-def _placed(project: Project, target: TargetSpec) -> Iterator[PlacedSection]:
-    """Yield the sections that the target assigns to memory regions."""
-    models = project.models_on(target.name)
-    placements = [model.placement for model in models]
-    memory = {section for one in placements for kind, section in one.sections.items() if kind in MEMORY_CLASSES}
-    arenas = {model.name: _arenas(model, target) for model in models}
-    own = {each.section: each.region for memories in arenas.values() for each in memories if each.placed}
-    used = {*own, *(section for one in placements for section in one.sections.values())}
-    if target.npu is not None and target.npu.fast_section:
-        memory.add(target.npu.fast_section)
-        used.add(target.npu.fast_section)
-    unused = {each.section for each in memories_of(target)} - used if target.memories else set()
-    # A model may use memories of a board or a part that the target does not list.
-    for section, region in {**own, **target.regions}.items():
-        if section not in unused:
-            turns = tuple(
-                model.name
-                for model in models
-                if model.placement.shares_workspace and any(each.section == section for each in arenas[model.name])
-            )
-            yield PlacedSection(section, region, section in memory or section in own, turns)
-
-
-def _arenas(model: ModelSpec, target: TargetSpec) -> list[TargetMemory]:
-    """Return the memories in which ``model`` may have arenas."""
-    only = only_memory(model, target) if model.memories else None
-    return [only] if only is not None else chosen_memories(model, target)
-
-
-def _ram_limit(model: ModelSpec, target: TargetSpec, shares: Mapping[str, int]) -> tuple[int | None, str]:
-    """Return the size of the memory in which the workspace of ``model`` is placed, and its name unless it is a board's.
-
-    The size is the model's share of a memory of the target, or that of the board. It is ``None`` without either, and
-    for models in several memories, whose sizes the compiler keeps.
-    """
-    only = only_memory(model, target)
-    if only is not None and only.name in shares:
-        return shares[only.name], only.name
-    if target.board is None or chosen_memories(model, target):
-        return None, ""
-    board = BOARDS[target.board]
-    region = target.regions.get(model.placement.workspace or "")
-    return board.ram.size if region is None else board.regions[region].size, ""
-
-
 def _quantize_step(project: Project, model: ModelSpec, build: Path) -> QuantizeStep | None:
     if model.quantize is None:
         return None
@@ -230,7 +170,7 @@ def _compile_job(
     model: ModelSpec, target: TargetSpec, tree: Path, step: QuantizeStep | None, shares: Mapping[str, int]
 ) -> CompileJob:
     only = only_memory(model, target) if model.memories else None
-    limit, limited = _ram_limit(model, target, shares)
+    limit, limited = ram_limit(model, target, shares)
     # The usual section needs no key, which archives with a workspace of their own do not accept.
     named = only is not None and not only.main
     choices = Choices(model.dims, model.state, model.signature, model.constants)
