@@ -80,13 +80,17 @@ def _section(
     # A class that extends another one has all of its keys.
     base = next((name for name, other in tables if _extends(own, other["properties"])), "")
     common = dict(tables)[base]["properties"] if base else {}
-    lines = [f"- the keys of [{base}](#{base.strip('`')})"] if base else []
+    lines = [f"- the keys of [{base}](#{_anchor(base.strip('`'))})"] if base else []
     for key, value in ((key, value) for key, value in own.items() if key not in common):
         meaning = value.get("description", "")
         default = _DEFAULT.search(meaning)
         state = "; required" if key in required else f"; default {prose(default[1])}" if default else ""
         lines.append(f"- {code(key)} ({_kind(value, titles)}{state}): {prose(_DEFAULT.sub('', meaning))}")
     return "\n\n".join([f"## {title}", prose(of["description"]), "\n".join(lines)])
+
+
+def _anchor(title: str) -> str:
+    return title.replace(" ", "-")
 
 
 def _extends(own: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -103,7 +107,7 @@ def _kind(value: Mapping[str, Any], titles: Mapping[str, str]) -> str:
         return "device"
     if "$ref" in value:
         name = titles[value["$ref"].rpartition("/")[2]]
-        return f"[`{name}`](#{name})"
+        return f"[`{name}`](#{_anchor(name)})"
     if "enum" in value:
         listed = ", ".join(map(code, value["enum"])) if len(value["enum"]) <= _LONGEST_LIST else "text"
         return _ELSEWHERE.get(tuple(value["enum"]), listed)

@@ -57,7 +57,7 @@ def scons_reference() -> str:
 def _method(name: str, function: Any) -> str:
     parameters = list(inspect.signature(function).parameters.values())
     shown = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in parameters]
-    if shown[0].name in {"env", "self"}:
+    if shown[0].name in {"env", "_env", "self"}:
         del shown[0]
     call = f"{name}({', '.join(map(str, shown))})".replace("'", '"')
     return f"### `{name}`\n\n{fence('python', call)}\n\n{paragraphs(function.__doc__)}"
