@@ -39,7 +39,7 @@ from mlfbuild.jobs import (
     target_dependencies,
     target_jobs,
 )
-from mlfbuild.library import Library, identities
+from mlfbuild.library import Library, blob_file, blob_path, identities
 from mlfbuild.project import Project
 from mlfbuild.report import Artifact, ClaimedProvenance, Provenance, is_statement, read_provenance
 from mlfbuild.requirements import LockedProvider, lock_path
@@ -57,6 +57,8 @@ class _LinkedModel:
     job: CompileJob
     sha256: str
     """Of the archive."""
+    blobs: tuple[Artifact, ...]
+    """Its replaceable parameters, as they are in the image."""
 
 
 def image_provenance(
@@ -83,6 +85,7 @@ def image_provenance(
     if firmware is not None:
         _check_link(firmware, sha256(data))
     subjects = [Artifact(elf.name, sha256(data)), *(Artifact(each.job.archive.name, each.sha256) for each in linked)]
+    subjects += (blob for each in linked for blob in each.blobs)
     if firmware is not None and firmware.params_section is not None and firmware.params_binary.is_file():
         subjects.append(Artifact(firmware.params_binary.name, hash_of(firmware.params_binary)))
     parameters = {
@@ -148,12 +151,19 @@ def _linked_models(elf: Path, data: bytes, target: TargetJob) -> list[_LinkedMod
             if not is_current(job):
                 reason = f"the archive of {job.title} is not made from the present inputs"
                 raise CheckFailedError("image-out-of-date", place=elf, reason=reason, hint=_BUILD)
-            found.append(_LinkedModel(job, digest))
+            found.append(_LinkedModel(job, digest, tuple(_blobs(library))))
     if not found:
         reason = f"has no ID of a model that is built for target {target.name}"
         hint = "build the project, and name an image that links its models"
         raise CheckFailedError("provenance-without-models", place=elf, reason=reason, hint=hint)
     return found
+
+
+def _blobs(library: Library) -> Iterator[Artifact]:
+    for module in library.modules:
+        blob = blob_file(module, "bin")
+        if blob is not None:
+            yield Artifact(blob_path(module.name, "bin").name, sha256(blob))
 
 
 def _made_from(library: Library, name: str, digest: str) -> str:

@@ -27,7 +27,7 @@ targets:
   pc: {cpu: host}
   m4: {cpu: cortex-m4}
 models:
-  alpha: {source: models/alpha.tflite}
+  alpha: {source: models/alpha.tflite, parameters: replaceable}
 firmware:
   app: {sources: [main.c], targets: [pc]}
 """
@@ -77,7 +77,8 @@ def digests(descriptors: Any) -> dict[str, str]:
 
 def test_the_statement_is_valid_and_has_the_hashes_of_the_files(product: Folder) -> None:
     statement = checked(product.run("provenance", ELF, status=0).out)
-    subjects = {"app": ELF, "alpha.tar": "build/mlf/pc/alpha.tar"}
+    blob = "build/mlf/pc/alpha/codegen/host/parameters/alpha.bin"
+    subjects = {"app": ELF, "alpha.tar": "build/mlf/pc/alpha.tar", "alpha.bin": blob}
     assert digests(statement["subject"]) == {
         name: sha256((product.root / path).read_bytes()) for name, path in subjects.items()
     }
