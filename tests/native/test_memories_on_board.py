@@ -152,7 +152,7 @@ def test_sizes_are_cut_until_nothing_fits(shared: Path, name: str, cpu: str) -> 
     (values,) = run_on_host(fitting, [vectors["in0"][:1]])
     np.testing.assert_array_equal(values.ravel(), vectors["out0"][0].ravel())
     assert (refused.code, refused.place) == ("memories-too-small", f"{name}: memory 'sram'")
-    missing = re.match(r"(\d+) bytes are missing at the peak, operator (\d+) \(\w+ ", refused.reason)
+    missing = re.match(r"(\d+) bytes are missing at the peak, operator (\d+) \(\w+", refused.reason)
     assert missing and int(missing[2]) < len(network_of(fitting).operators) * 4
     more = tuple(replace(each, size=each.size + int(missing[1]) * (each.name == "sram")) for each in given)
     compile_model(CompileRequest(name, source, CPUS[cpu], memories=more, options={"memory": "smallest"}))
