@@ -2,7 +2,7 @@
 
 mlfbuild build
 mlfbuild parameters models/digits-v2.tflite --for digits --target m4 --number 2 --self-test 3 -o digits-2.bin
-python update.py mps2-an386 digits-2.bin         # an emulated board, which runs the image in build
+python update.py mps2-an386 digits-2.bin         # an emulated board, which runs the image in build, or a third argument
 python update.py /dev/ttyACM0 digits-2.bin       # needs pyserial
 """
 
@@ -33,7 +33,11 @@ class Device:
         return int(answer)
 
     def send(self, blob: bytes, cut: int | None = None) -> int:
-        """Send ``blob`` in pieces, and return the result; with ``cut``, stop after so many bytes and restart it."""
+        """Send ``blob`` in pieces, and return the result; with ``cut``, stop after so many bytes and restart it.
+
+        What follows the blob, such as a signature, is filled with 0xff to a multiple of 16 bytes: a unit of flash.
+        """
+        blob += b"\xff" * (-len(blob) % 16)
         result = self.ask("B", len(blob))
         sent = blob[:cut]
         for at in range(0, len(sent), PIECE):
@@ -61,7 +65,7 @@ def main() -> None:
     where, blob = sys.argv[1], Path(sys.argv[2]).read_bytes()
     running = None
     if where in IMAGES:
-        device, running = start(where, Path(__file__).parent / IMAGES[where])
+        device, running = start(where, Path(sys.argv[3]) if sys.argv[3:] else Path(__file__).parent / IMAGES[where])
     else:
         import serial
 

@@ -3,12 +3,9 @@
 #include <string.h>
 
 #include "flash.h"
-#include "sha256.h"
 #include "tvmgen_digits.h"
 
-#define SLOT_SIZE (FLASH_SIZE / 2u)
-
-enum { HEADER = 128, HASH = 48, HASHED = 80 };
+enum { HEADER = 128, VERSION = 80 };
 
 static int used = -1;
 static uint32_t expected; /* bytes of the blob that is written */
@@ -18,15 +15,6 @@ static _Alignas(16) uint8_t header[HEADER];
 static const uint8_t *slot(int number)
 {
     return flash_memory() + (uint32_t)number * SLOT_SIZE;
-}
-
-/* The hook of mlfbuild's code: the CRC-32 was right, so that the size is. A product checks a signature here. */
-int32_t mlf_digits_check_parameters(const void *blob, size_t size)
-{
-    const uint8_t *const bytes = (const uint8_t *)blob;
-    uint8_t hash[32];
-    sha256(bytes + HASHED, size - HASHED, hash);
-    return memcmp(hash, bytes + HASH, sizeof hash) == 0 ? 0 : 1;
 }
 
 /* All checks of a blob, and its test vectors; then use it. */
@@ -45,7 +33,7 @@ static int take(int number)
 static uint32_t version(int number)
 {
     uint32_t found;
-    memcpy(&found, slot(number) + HASHED, sizeof found);
+    memcpy(&found, slot(number) + VERSION, sizeof found);
     return found;
 }
 
@@ -104,7 +92,7 @@ int slots_end(void)
     const uint32_t begin = used == 0 ? SLOT_SIZE : 0u;
     uint32_t new_version;
     int result;
-    memcpy(&new_version, header + HASHED, sizeof new_version);
+    memcpy(&new_version, header + VERSION, sizeof new_version);
     if (expected == 0u || received != expected) {
         return SLOTS_ORDER;
     }

@@ -9,6 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "flash.h"
+
+#define SLOT_SIZE (FLASH_SIZE / 2u)
+
 /* Results beside those of mlf_digits_use_parameters(). */
 enum { SLOTS_FLASH = -100, SLOTS_ORDER = -101, SLOTS_OLD = -102 };
 
