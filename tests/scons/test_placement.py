@@ -89,7 +89,7 @@ def test_the_image_and_the_file(repo: FirmwareRepo) -> None:
 @pytest.mark.sweep
 def test_another_region_links_again(repo: FirmwareRepo) -> None:
     repo.replace("mlfbuild.yml", "QSPI", "OSPI")
-    assert made(repo) == {"mlf_placement.ld", "app.elf"}, "the bytes of the file are the same"
+    assert made(repo) == {"mlf_placement.ld", "app.elf", "app.elf.map"}, "the bytes of the file are the same"
     assert address(repo) == 0x70000000
     repo.replace("mlfbuild.yml", "OSPI", "QSPI")
     repo.build("-Q")
