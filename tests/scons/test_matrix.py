@@ -56,7 +56,7 @@ def made(ran: Ran, what: str) -> list[str]:
 
 
 def contents(repo: FirmwareRepo) -> dict[str, str]:
-    """Return the hash of every file in the build folder, without the keys of archives, which have times of files."""
+    """Return the hash of every file in the build folder, without the keys of archives, which say how long it took."""
     files = [path for path in (repo.root / "build").rglob("*") if path.is_file() and path.suffix != ".key"]
     return {path.relative_to(repo.root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
