@@ -11,24 +11,21 @@ worse than a single memory, 2 if a network cannot be modelled.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
-import os
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from counting.cycles import PARTS
 from counting.firmware import BOARDS as BOARD_OF_CPU, REPOSITORY, SHARED, MeasurementError
-from counting.report import put_into_pages, table
-from counting.results import save_rows
+from counting.report import table
+from counting.rows import measured_rows
 
-from mlfbuild.core import MlfError, UnsupportedModelError
+from mlfbuild.core import UnsupportedModelError
 from mlfbuild.jobs.tree import unpack
 from mlfbuild.jobs.tree.placement import PlacedSection, placement_files
 from mlfbuild.library import CompileRequest
@@ -165,29 +162,9 @@ def load() -> list[Planned]:
     return [Planned(**result) for result in json.loads(COMMITTED.read_text())]
 
 
-def save(results: Sequence[Planned]) -> None:
-    """Write the results and the table of docs/performance.md."""
-    save_rows(results, COMMITTED)
-    put_into_pages(blocks(results))
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--update", action="store_true", help="write the results into the repository")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    options = parser.parse_args()
     works = [(network, name, share) for network in NETWORKS for name in DEVICES for share in SHARES]
-    try:
-        with ProcessPoolExecutor(options.jobs) as pool:
-            results = list(pool.map(measure, *zip(*works, strict=True)))
-    except (MeasurementError, MlfError) as error:
-        print(error, file=sys.stderr)
-        sys.exit(2)
-    print(*blocks(results).values(), sep="\n")
-    if options.update:
-        save(results)
-    elif results != load():
-        sys.exit(f"differs from {COMMITTED}")
+    results = measured_rows(__doc__, measure, works, blocks, load, COMMITTED)
     if worse := [each for each in results if each.plan > each.alone[each.best]]:
         sys.exit(f"worse than a single memory: {worse}")
 

@@ -11,24 +11,18 @@ cannot be measured.
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
-import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from counting.cycles import PARTS, model_cycles
-from counting.firmware import REPOSITORY, MeasurementError
-from counting.report import put_into_pages, table
-from counting.results import save_rows
+from counting.firmware import REPOSITORY
+from counting.report import table
+from counting.rows import measured_rows
 from large_networks import TfliteFile
-
-from mlfbuild.core import MlfError
 
 COMMITTED = REPOSITORY / "benchmarks/results/ram.json"
 MEMORY = ("smallest", "balanced")
@@ -189,29 +183,9 @@ def load() -> list[Measured]:
     return [Measured(**result) for result in json.loads(COMMITTED.read_text())]
 
 
-def save(results: Sequence[Measured]) -> None:
-    """Write the results and the table of docs/memory.md."""
-    save_rows(results, COMMITTED)
-    put_into_pages(blocks(results))
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--update", action="store_true", help="write the results into the repository")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    options = parser.parse_args()
     works = [(network, memory, part) for network in PEAKS for memory in MEMORY for part in SHOWN]
-    try:
-        with ProcessPoolExecutor(options.jobs) as pool:
-            results = list(pool.map(measure, *zip(*works, strict=True)))
-    except (MeasurementError, MlfError) as error:
-        print(error, file=sys.stderr)
-        sys.exit(2)
-    print(*blocks(results).values(), sep="\n")
-    if options.update:
-        save(results)
-    elif results != load():
-        sys.exit(f"differs from {COMMITTED}")
+    measured_rows(__doc__, measure, works, blocks, load, COMMITTED)
 
 
 if __name__ == "__main__":
