@@ -35,7 +35,7 @@ from mlfbuild.core.files import open_binary, read_bytes, write_atomic
 from mlfbuild.core.processes import LOOK, find_tool, running
 
 NAMESPACE = "mlfbuild"
-"""What signatures are for: ``ssh-keygen -n``."""
+"""The namespace of signatures: ``ssh-keygen -n``."""
 SIGNATURE_MARK = b"-----BEGIN SSH SIGNATURE-----"
 """The first line of a signature file."""
 _TOOL = "ssh-keygen"

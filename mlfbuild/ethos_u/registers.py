@@ -21,8 +21,6 @@ WAITS = (DMA_WAIT, KERNEL_WAIT)
 STOP_PARAMETER = 0xFFFF
 """What Vela puts into the only STOP, the last command: no NPU stops before its end."""
 
-REDUCE_SUM = 2
-"""The parameter of a POOL that adds the channels."""
 UNARY = (5, 6, 7)
 """The parameters of an ELEMENTWISE with one input: LRELU, ABS and CLZ."""
 

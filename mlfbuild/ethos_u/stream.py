@@ -51,7 +51,6 @@ class StreamRegion:
 class StreamFacts:
     """What a stream does, for reports and tests."""
 
-    operations: int = 0
     transfers: int = 0
     used: dict[int, int] = field(default_factory=dict)
     """StreamRegion -> end of the bytes that are used of it."""
@@ -166,7 +165,6 @@ class _Run:
         self._values[name] = low if name in r.PARAMETERS_OF_VALUES else parameter << 32 | low
 
     def _operation(self, code: int, parameter: int) -> None:
-        self._facts.operations += 1
         output = _Size(*(self._value(f"ofm_{name}") + 1 for name in ("height", "width", "depth")))
         self._feature_map("ofm", output, self._element("ofm", 1), write=True)
         if code == r.ELEMENTWISE:

@@ -79,8 +79,8 @@ if TYPE_CHECKING:
         device_of, npu_symbol, with_files,
     )
     from mlfbuild.library.parameter_blob import (
-        BLOB_ALIGNMENT, BLOB_HEADER, BLOB_MAGIC, LARGEST_VERSION, PARAMETERS, REPLACEABLE, ParameterBlob, aligned_parts,
-        blob_file, blob_path, read_blob,
+        BLOB_ALIGNMENT, BLOB_HEADER, BLOB_MAGIC, PARAMETERS, REPLACEABLE, ParameterBlob, aligned_parts, blob_file,
+        blob_path, read_blob,
     )
     from mlfbuild.library.params import Array, ParamInfo, Params, load_params, param_infos, save_params
     from mlfbuild.library.params_json import load_params_bson, load_params_json, save_params_bson, save_params_json

@@ -45,7 +45,6 @@ REPLACEABLE = PARAMETERS[1]
 BLOB_HEADER = 128
 """Bytes of the header."""
 BLOB_ALIGNMENT = 16
-LARGEST_VERSION = (1 << 32) - 1
 BLOB_MAGIC = b"MLFP"
 _LAYOUT = 1
 _FIRST = struct.Struct("<4sIII32s32s")
@@ -65,7 +64,7 @@ class ParameterBlob:
     content: bytes
     """Scales and values: what follows the header, without test vectors."""
     version: int = 0
-    """The user's, from 0 to ``LARGEST_VERSION``."""
+    """The user's, a number of 32 bits."""
     vectors: tuple[bytes, ...] = ()
     """Inputs and outputs of each test vector, laid out as the structure says; equal sizes."""
 

@@ -46,7 +46,7 @@ _PACKED = 100
 _EXCHANGES = 300
 """The most packings that the improvement tries."""
 _STEPS_A_STATE = 5
-"""What extending a state takes, in the unit of ``Work``."""
+"""The steps of extending a state, in the unit of ``Work``."""
 
 State = tuple[int, ...]
 """The memory of each buffer that is in use, in the order in which they begin."""

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mlfbuild.core import sha256
-from mlfbuild.library import BLOB_HEADER, ParameterBlob, aligned_parts
+from mlfbuild.library import BLOB_HEADER, ParameterBlob
 from mlfbuild.library.cgen import aligned
 from mlfbuild.native.graph import Tensor
 from mlfbuild.native.kernels import kernel_files
@@ -126,12 +126,6 @@ class BlobBuilder:
                 yield f"{side} {_shape(port.tensor)}{'' if port.info.scale is None else ' with a scale'}"
         yield from self._steps
         yield f"size {self._size}"
-
-
-def test_vector(interface: Interface, tensors: list[bytes]) -> bytes:
-    """Return a test vector of the bytes of all inputs, then of all outputs."""
-    assert [len(each) for each in tensors] == [port.tensor.size for port in interface.ports]
-    return aligned_parts(tensors)
 
 
 def _described(block: ParameterBlock) -> Iterator[str]:
