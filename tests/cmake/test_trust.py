@@ -18,14 +18,6 @@ targets: {pc: {cpu: host}}
 models: {tiny: {source: tiny.tar}}
 trust: {signers: signers, require: [archives]}
 """
-CMAKELISTS = """\
-cmake_minimum_required(VERSION 3.22)
-project(app LANGUAGES C)
-find_package(mlfbuild CONFIG REQUIRED)
-mlfbuild_models(mlfbuild.yml TARGET pc)
-add_executable(app src/main.c)
-target_link_libraries(app PRIVATE mlf::models)
-"""
 
 
 @pytest.mark.sweep
@@ -34,7 +26,6 @@ def test_signatures(tmp_path: Path, tool: Callable[..., str]) -> None:
     repo = CMakeRepo(tmp_path)
     alice, bob, eve = (make_key(tmp_path / name) for name in ("alice", "bob", "eve"))
     repo.write("mlfbuild.yml", PROJECT)
-    repo.write("CMakeLists.txt", CMAKELISTS)
     repo.write("src/main.c", "int main(void) { return 0; }\n")
     archive = repo.write("tiny.tar", pack_archive(native_library("tiny")))
     repo.write("signers", signer_line(alice, "alice@x") + signer_line(bob, "bob@x"))
