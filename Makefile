@@ -73,6 +73,7 @@ figures: ## measure all tables of docs/performance.md and docs/memory.md again a
 	$(BIN)/python benchmarks/against_float.py --jobs $(JOBS) --update
 	$(BIN)/python benchmarks/ram.py --jobs $(JOBS) --update
 	$(BIN)/python benchmarks/memories.py --jobs $(JOBS) --update
+	$(BIN)/python benchmarks/parameters.py --jobs $(JOBS) --update
 
 onnx-tests: ## run ONNX's own tests and compare with the committed outcomes; ONLY=test_add* selects some
 	@scripts/setup.sh test

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from counting.firmware import (
     SHARED,
@@ -77,14 +78,23 @@ class Result:
     stack: int
 
 
-def measure(case: Case, folder: Path, *, flags: Sequence[str] = (), top: int = 0) -> Result:
+def measure(
+    case: Case,
+    folder: Path,
+    *,
+    flags: Sequence[str] = (),
+    top: int = 0,
+    options: Mapping[str, str] = MappingProxyType({}),
+) -> Result:
     """Compile, build, run and count ``case`` in ``folder``; ``flags`` come behind those of the compiler.
 
-    Prints the ``top`` functions by instructions. Raises ``MeasurementError`` if a program fails, or if an output
-    differs from that of TensorFlow Lite Micro, float32 by more than 1e-5.
+    ``options`` are those of the model besides ``memory``. Prints the ``top`` functions by instructions. Raises
+    ``MeasurementError`` if a program fails, or if an output differs from that of TensorFlow Lite Micro, float32 by more
+    than 1e-5.
     """
     model = SHARED / "models" / f"{case.file}.tflite"
-    library = NATIVE.compile(CompileRequest(case.network, model, CPUS[case.cpu], options={"memory": case.memory}))
+    given = {"memory": case.memory, **options}
+    library = NATIVE.compile(CompileRequest(case.network, model, CPUS[case.cpu], options=given))
     (module,) = library.modules
     (main,) = module.main
     subject = write_sources(module, folder)

@@ -66,7 +66,14 @@ _BLOCKS: dict[str, Callable[[Results], str]] = {
     "memory": memory,
 }
 PAGES = tuple(
-    REPOSITORY / name for name in ("docs/performance.md", "docs/memory.md", "docs/latency.md", "benchmarks/evidence.md")
+    REPOSITORY / name
+    for name in (
+        "docs/performance.md",
+        "docs/memory.md",
+        "docs/latency.md",
+        "docs/field-updates.md",
+        "benchmarks/evidence.md",
+    )
 )
 _MARKED = re.compile(r"(<!-- counts: (\w+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 

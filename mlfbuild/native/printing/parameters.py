@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mlfbuild import __version__
-from mlfbuild.library import BLOB_HEADER, BLOB_MAGIC, Identity, brief
+from mlfbuild.library import BLOB_HEADER, Identity, brief
 from mlfbuild.library.cgen import PARAMS_SECTION, aligned, hexadecimal_lines, notice, wrapped
 from mlfbuild.library.keys import Placement
 from mlfbuild.native.printing.blob_layout import scaled_ports
@@ -51,23 +51,11 @@ def used(program: LinkedModel) -> str:
 
 
 def print_blob_state(program: LinkedModel) -> str:
-    """Return the definitions of the structure and of the pointer to the blob; empty without a blob."""
+    """Return the definition of the pointer to the blob; empty without a blob."""
     if program.blob is None:
         return ""
-    identity = np.frombuffer(bytes.fromhex(program.blob.structure_id), "<i4")
-    first = [int.from_bytes(BLOB_MAGIC, "little"), 1, program.blob.size, program.blob.vector]
-    words = np.concatenate([np.array(first, np.int32), identity])
-    return "\n".join(
-        [
-            "/* Magic, layout, bytes of a blob, bytes of a test vector, and the id of the structure. */",
-            f"static const uint32_t {program.prefix}_structure[MLF_PARAMETERS_WORDS] = {{",
-            *hexadecimal_lines(words),
-            "};",
-            "",
-            "/* Read once in a run, and written as a whole. */",
-            f"static const uint8_t *volatile {used(program)} = (const uint8_t *)mlf_{program.name}_parameters;",
-        ]
-    )
+    pointer = f"static const uint8_t *volatile {used(program)} = (const uint8_t *)mlf_{program.name}_parameters;"
+    return f"/* Read once in a run, and written as a whole. */\n{pointer}"
 
 
 def print_run(program: LinkedModel, signature: str, variant: Variant) -> str:
@@ -84,7 +72,8 @@ def print_blob_functions(program: LinkedModel) -> Iterator[str]:
     """Yield the functions that set and describe the blob; nothing without one."""
     if program.blob is None:
         return
-    name, check = program.name, f"mlf_parameters_check(blob, size, {program.prefix}_structure)"
+    name = program.name
+    check = f"mlf_parameters_check(blob, size, mlf_{name}_parameters, {program.blob.vector})"
     body = [
         f"    int32_t result = {check};",
         "",

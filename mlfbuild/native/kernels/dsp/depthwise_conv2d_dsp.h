@@ -153,7 +153,7 @@ struct mlf_part_dsp {
 };
 
 /* Four channels of a part of an image: `input` points at its first pixel, `output` at the part's first output. */
-MLF_SHARED void mlf_depthwise_part_dsp(const struct mlf_depthwise_dsp *depthwise, const struct mlf_part_dsp *part,
+MLF_STATIC void mlf_depthwise_part_dsp(const struct mlf_depthwise_dsp *depthwise, const struct mlf_part_dsp *part,
                                        const int8_t *input, int8_t *output, struct mlf_depthwise_scratch_dsp *scratch)
 {
     const struct mlf_axis_dsp *const across = &depthwise->across;
@@ -198,7 +198,7 @@ MLF_SHARED void mlf_depthwise_part_dsp(const struct mlf_depthwise_dsp *depthwise
 }
 
 /* A part of all channels; `input` and `output` as above. */
-MLF_SHARED void mlf_depthwise_channels_dsp(const struct mlf_depthwise_dsp *depthwise, const struct mlf_part_dsp *part,
+MLF_STATIC void mlf_depthwise_channels_dsp(const struct mlf_depthwise_dsp *depthwise, const struct mlf_part_dsp *part,
                                            const int8_t *input, const int32_t *filter, int8_t *output,
                                            struct mlf_depthwise_scratch_dsp *scratch)
 {
@@ -217,7 +217,7 @@ MLF_KERNEL void mlf_pad_planes_dsp(const struct mlf_depthwise_dsp *depthwise, st
     }
 }
 
-MLF_SHARED void mlf_depthwise_conv2d_int8_dsp(const struct mlf_depthwise_dsp *depthwise, const int8_t *input,
+MLF_STATIC void mlf_depthwise_conv2d_int8_dsp(const struct mlf_depthwise_dsp *depthwise, const int8_t *input,
                                               const int32_t *filter, int8_t *output,
                                               struct mlf_depthwise_scratch_dsp *scratch)
 {
@@ -244,7 +244,7 @@ MLF_SHARED void mlf_depthwise_conv2d_int8_dsp(const struct mlf_depthwise_dsp *de
  * line are computed before the next line. Lines are rows in one piece, each computed after `scratch` and then moved to
  * its address, which must be before the inputs of the next line.
  */
-MLF_SHARED void mlf_depthwise_conv2d_rows_int8_dsp(const struct mlf_depthwise_dsp *depthwise, const int8_t *input,
+MLF_STATIC void mlf_depthwise_conv2d_rows_int8_dsp(const struct mlf_depthwise_dsp *depthwise, const int8_t *input,
                                                    const int32_t *filter, int8_t *output,
                                                    struct mlf_depthwise_scratch_dsp *scratch)
 {

@@ -164,7 +164,7 @@ MLF_SHARED void mlf_expand_one_dsp(int16_t *rows, const int8_t *input, int32_t g
  * Two rows that are left form a block with the neighbour in the block before, which is still expanded; the output of a
  * single one is computed three times. There are one row or at least three.
  */
-MLF_SHARED void mlf_matmul3_int8_dsp(const struct mlf_matmul_dsp *matmul, const int8_t *input, const int32_t *filter,
+MLF_STATIC void mlf_matmul3_int8_dsp(const struct mlf_matmul_dsp *matmul, const int8_t *input, const int32_t *filter,
                                      int8_t *output, int16_t *scratch)
 {
     const int32_t depth = matmul->inputs;

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.native.graph import Graph, Node, Operands, Tensor, activation_range
+from mlfbuild.native.graph import Graph, Node, Operands, Tensor, activation_range, integer_range
 from mlfbuild.native.graph.bases import binary_tensors
 from mlfbuild.native.graph.ops import Add, Addition, Sub
 from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall
@@ -68,7 +68,9 @@ def lower_add_either(graph: Graph, node: Node, operator: Add) -> KernelCall | st
     first, second, output = tensors = binary_tensors(graph.inputs_of(node), graph.outputs_of(node))
     if first.shape != second.shape:
         return "inputs have different shapes"
-    line = _find_line(operator, first, second, output) or _Line(0, 0, 0, 0)
+    # The linear function of the kernel saturates, so it serves no narrower clamp.
+    saturates = activation_range(operator.activation, output) == integer_range(output.dtype)
+    line = (_find_line(operator, first, second, output) if saturates else None) or _Line(0, 0, 0, 0)
     general = binary_quantization("mlf_add_quantization", sum_rescales(operator, tensors), operator, tensors)
     fields = {"first": line.first, "second": line.second, "offset": line.offset, "shift": line.shift}
     linear = Constant.struct("numbers", "mlf_add_either", fields)

@@ -50,25 +50,36 @@ MLF_KERNEL uint32_t mlf_softmax_sum(int32_t depth, const struct mlf_softmax_quan
     return sum;
 }
 
-/* Round from 31 fraction bits to those of the output's type. */
+/*
+ * The first pass over a row sums its exponentials, the second one computes them again. They are one loop, because the
+ * exponential is 300 bytes of code. It rounds from 31 fraction bits to those of the output's type.
+ */
 #define MLF_SOFTMAX_INT8(name, type, bits, minimum, maximum)                                                           \
     MLF_KERNEL void name(int32_t rows, int32_t depth, const struct mlf_softmax_quantization *quantization,             \
                          const int8_t *input, type *output)                                                            \
     {                                                                                                                  \
         for (int32_t row = 0; row < rows; row++) {                                                                     \
             const int32_t greatest = mlf_softmax_greatest_int8(input, depth);                                          \
-            const uint32_t sum = mlf_softmax_sum(depth, quantization, input, greatest);                                \
-            const int32_t leading = mlf_leading_zeros(sum);                                                            \
-            const int32_t scale = mlf_reciprocal_q31((int32_t)((sum << leading) - (UINT32_C(1) << 31)));               \
-            const int32_t exponent = 43 - (bits) - leading;                                                            \
-            for (int32_t i = 0; i < depth; i++) {                                                                      \
-                const int32_t difference = input[i] - greatest;                                                        \
-                int32_t value = 0;                                                                                     \
-                if (difference >= quantization->least_difference && exponent <= 31) {                                  \
-                    value = mlf_multiply_high(mlf_softmax_exp(quantization, difference), scale);                       \
-                    value = mlf_shift_right(value, exponent);                                                          \
+            uint32_t sum = 0;                                                                                          \
+            int32_t scale = 0, exponent = 32;                                                                          \
+            for (int32_t i = -depth; i < depth; i++) {                                                                 \
+                const int32_t place = i < 0 ? i + depth : i;                                                           \
+                const int32_t difference = input[place] - greatest;                                                    \
+                int32_t power = 0;                                                                                     \
+                if (difference >= quantization->least_difference) {                                                    \
+                    power = mlf_softmax_exp(quantization, difference);                                                 \
                 }                                                                                                      \
-                output[i] = (type)mlf_clamp(value + (minimum), minimum, maximum);                                      \
+                if (i < 0) {                                                                                           \
+                    sum += (uint32_t)mlf_shift_right(power, 12);                                                       \
+                    continue;                                                                                          \
+                }                                                                                                      \
+                if (i == 0) {                                                                                          \
+                    const int32_t leading = mlf_leading_zeros(sum);                                                    \
+                    scale = mlf_reciprocal_q31((int32_t)((sum << leading) - (UINT32_C(1) << 31)));                     \
+                    exponent = 43 - (bits) - leading;                                                                  \
+                }                                                                                                      \
+                power = exponent <= 31 ? mlf_shift_right(mlf_multiply_high(power, scale), exponent) : 0;               \
+                output[i] = (type)mlf_clamp(power + (minimum), minimum, maximum);                                      \
             }                                                                                                          \
             input += depth;                                                                                            \
             output += depth;                                                                                           \

@@ -15,18 +15,17 @@
 
 struct mlf_add_either {
     struct mlf_add_linear linear;
-    int32_t shift; /* of the linear function; 0 if none is exact */
+    int32_t shift; /* of the linear function; 0 if none is exact, or the clamp is narrower than int8 */
     struct mlf_add_quantization quantization;
 };
 
 /* The output may overwrite an input. */
-MLF_SHARED void mlf_add_either_int8(const struct mlf_add_either *numbers, int32_t count, const int8_t *first,
+MLF_STATIC void mlf_add_either_int8(const struct mlf_add_either *numbers, int32_t count, const int8_t *first,
                                     const int8_t *second, int8_t *output)
 {
     const struct mlf_add_quantization *const quantization = &numbers->quantization;
     if (numbers->shift != 0) {
-        mlf_add_linear_int8(&numbers->linear, numbers->shift, quantization->minimum, quantization->maximum, count,
-                            first, second, output);
+        mlf_add_linear_int8(&numbers->linear, numbers->shift, INT8_MIN, INT8_MAX, count, first, second, output);
         return;
     }
     for (int32_t i = 0; i < count; i++) {

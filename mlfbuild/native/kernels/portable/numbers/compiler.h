@@ -25,6 +25,10 @@
 #define MLF_NOINLINE __attribute__((MLF_CODE noinline))
 /* A function that is neither inlined nor kept if it is not called. */
 #define MLF_SHARED static __attribute__((MLF_CODE noinline, unused))
+/* A function that is inlined if it is called once, and dropped if it is not called. */
+#define MLF_STATIC static __attribute__((MLF_CODE unused))
+/* The same as MLF_SHARED for a function that never runs during an inference, so that its size counts, not its speed. */
+#define MLF_COLD static __attribute__((noinline, unused, cold))
 #define MLF_UNUSED __attribute__((unused))
 /*
  * A function that consists only of assembly, so that it can use every register. It is aligned to 4, because ADR
@@ -50,6 +54,8 @@
 #define MLF_KERNEL static inline
 #define MLF_NOINLINE
 #define MLF_SHARED static
+#define MLF_STATIC static
+#define MLF_COLD static
 #define MLF_UNUSED
 #if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 #define MLF_ALIGNED(bytes) _Alignas(bytes)

@@ -31,29 +31,26 @@ enum mlf_parameters_result {
     MLF_PARAMETERS_CHECKSUM = -10  /* damaged: CRC-32 */
 };
 
-/*
- * What a network of one structure has: the first words of its header, but two numbers of bytes in place of size and
- * CRC-32, those of a blob without test vectors and those of a test vector.
- */
-enum { MLF_PARAMETERS_WORDS = 12 };
-
 /* Return the CRC-32 of IEEE 802.3, bit by bit: a table would be twice as fast, and larger than this code. */
 MLF_KERNEL uint32_t mlf_parameters_crc32(const uint8_t *bytes, uint32_t size)
 {
     uint32_t crc = UINT32_MAX;
-    /* One loop, because compilers unroll one of eight steps. */
-    for (uint32_t bit = 0; bit < 8u * size; bit++) {
-        crc ^= bit % 8u == 0u ? bytes[bit / 8u] : 0u;
-        crc = (crc >> 1) ^ ((crc & 1u) != 0u ? UINT32_C(0xedb88320) : 0u);
+    for (uint32_t i = 0; i < size; i++) {
+        crc ^= bytes[i];
+        for (int32_t bit = 0; bit < 8; bit++) {
+            crc = (crc >> 1) ^ ((crc & 1u) != 0u ? UINT32_C(0xedb88320) : 0u);
+        }
     }
     return ~crc;
 }
 
-/* Return 0 if `blob`, of at most `size` bytes, fits `structure` and is whole; otherwise the first cause. */
-MLF_SHARED int32_t mlf_parameters_check(const void *blob, size_t size, const uint32_t structure[MLF_PARAMETERS_WORDS])
+/*
+ * Return 0 if `blob`, of at most `size` bytes, fits the structure of `linked` and is whole; otherwise the first cause.
+ * `linked` is the blob in the image, which has no test vectors, and `vector` the size of such a vector.
+ */
+MLF_COLD int32_t mlf_parameters_check(const void *blob, size_t size, const uint32_t *linked, uint32_t vector)
 {
     const uint32_t *const words = (const uint32_t *)blob;
-    uint32_t rest;
     if (blob == NULL) {
         return MLF_PARAMETERS_NULL;
     }
@@ -63,17 +60,19 @@ MLF_SHARED int32_t mlf_parameters_check(const void *blob, size_t size, const uin
     if (size < 128u) {
         return MLF_PARAMETERS_SHORT;
     }
-    if (words[0] != structure[0]) {
+    if (words[0] != linked[0]) {
         return MLF_PARAMETERS_FORMAT;
     }
-    if (words[1] != structure[1]) {
+    if (words[1] != linked[1]) {
         return MLF_PARAMETERS_LAYOUT;
     }
-    if (memcmp(&words[4], &structure[4], 32) != 0) {
-        return MLF_PARAMETERS_STRUCTURE;
+    for (int32_t at = 4; at < 12; at++) {
+        if (words[at] != linked[at]) {
+            return MLF_PARAMETERS_STRUCTURE;
+        }
     }
-    rest = words[2] - structure[2];
-    if (words[2] < structure[2] || rest / structure[3] != words[21] || rest % structure[3] != 0u) {
+    /* No number of vectors overflows 64 bits. */
+    if (linked[2] + (uint64_t)words[21] * vector != words[2]) {
         return MLF_PARAMETERS_SIZE;
     }
     if (size < words[2]) {
