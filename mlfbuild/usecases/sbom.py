@@ -10,7 +10,7 @@ from mlfbuild import __version__
 from mlfbuild.archive import open_archive_with_id, source_date
 from mlfbuild.core import CheckFailedError, Mistake, UsageError, counted, quoted, read_bytes, sha256
 from mlfbuild.jobs import CompileJob, QuantizeStep, hash_of, is_current, pinned, quantize_action, target_jobs
-from mlfbuild.library import Library, exporter_version
+from mlfbuild.library import Library, blob_file, exporter_version, read_blob
 from mlfbuild.native import SourceFiles
 from mlfbuild.project import Project
 from mlfbuild.report import sbom
@@ -120,6 +120,11 @@ def _add_code(bill: sbom.Bill, job: CompileJob, model: sbom.Component, tool: str
     bill.relate(code, sbom.How.GENERATED_FROM, archive)
     bill.relate(code, sbom.How.GENERATED_FROM, model.ref)
     bill.relate(code, sbom.How.MADE_BY, tool)
+    for module in library.modules:
+        if (data := blob_file(module, "bin")) is not None:
+            blob = bill.add(sbom.parameters_component(job.target, model, read_blob(data, job.title)))
+            bill.relate(blob, sbom.How.GENERATED_FROM, model.ref)
+            bill.relate(code, sbom.How.CONTAINS, blob)
     _add_own_libraries(bill, code, tree, library)
     return sbom.Code(code, job, library, digest)
 

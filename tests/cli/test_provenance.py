@@ -19,6 +19,7 @@ from mlfbuild.report.provenance import Artifact, Provenance
 from support import warm
 from support.command import CALLS_ALPHA, Folder
 from support.firmware_repo import tiny_network
+from support.schemas import cyclonedx_mistake
 from support.signing import make_key, signer_line
 
 PROJECT = """\
@@ -177,3 +178,18 @@ def test_a_statement_is_signed_and_written_again(product: Folder) -> None:
     product.run("verify-signature", "app.json", "--signers", "signers", "--identity", "ci@example.com", status=0)
     product.run("provenance", ELF, "-o", "app.json", status=0)  # replaces it by the same bytes
     product.run("verify-signature", "app.json", "--signers", "signers", status=0)
+
+
+def test_bill_lists_the_parameters(product: Folder) -> None:
+    bill = product.run("sbom", "--target", "pc", "--format", "json").json
+    (blob,) = [one for one in bill["components"] if one["kind"] == "parameters"]
+    (linked,) = [one for one in bill["components"] if one["ref"] == "model/alpha"]
+    data = (product.root / "build/mlf/pc/alpha/codegen/host/parameters/alpha.bin").read_bytes()
+    assert (blob["ref"], blob["sha256"], blob["license"]) == ("parameters/pc/alpha", sha256(data), linked["license"])
+    related = {(one["source"], one["how"], one["target"]) for one in bill["relations"]}
+    assert {
+        ("code/pc/alpha", "contains", "parameters/pc/alpha"), ("parameters/pc/alpha", "generated from", "model/alpha"),
+    } <= related  # fmt: skip
+    for form in ("cyclonedx", "spdx"):
+        text = product.run("sbom", "--target", "pc", "--as", form).out
+        assert sha256(data) in text and (form != "cyclonedx" or cyclonedx_mistake(text) is None)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mlfbuild.report.sbom.bom_files import as_json, as_text, check_outputs, document, output_forms, write_document
     from mlfbuild.report.sbom.components import (
         add_board, add_images, archive_component, code_component, images_of, kernels_component, mlfbuild_tool,
-        model_component, runtime_component, tvm_runtime_component, tvm_tool, vela_tool,
+        model_component, parameters_component, runtime_component, tvm_runtime_component, tvm_tool, vela_tool,
     )
     from mlfbuild.report.sbom.licenses import spdx_expression
     from mlfbuild.report.sbom.requirements import TreeContents, add_declared, add_dependencies, read_tree

@@ -21,6 +21,8 @@ class Kind(str, Enum):
     MODEL = "model"
     ARCHIVE = "archive"
     """In Model Library Format."""
+    PARAMETERS = "parameters"
+    """A blob of trained values, which firmware in the field can receive."""
     CODE = "code"
     """Generated from a model."""
     LIBRARY = "library"

@@ -31,11 +31,13 @@ _TITLES = {
     Kind.FIRMWARE: "firmware",
     Kind.MODEL: "models",
     Kind.ARCHIVE: "archives",
+    Kind.PARAMETERS: "replaceable parameters",
     Kind.CODE: "generated code",
     Kind.LIBRARY: "libraries",
     Kind.TOOL: "tools",
 }
 _LICENSED = frozenset({Kind.MODEL, Kind.CODE, Kind.LIBRARY})
+_PER_TARGET = frozenset({Kind.FIRMWARE, Kind.ARCHIVE, Kind.PARAMETERS})
 """Kinds of components that are delivered with the product and have a licence."""
 
 
@@ -120,7 +122,7 @@ def _lines(bom: Bom) -> Iterator[str]:
 
 
 def _row(one: Component) -> tuple[str, str, str, str]:
-    target = one.properties.get("target") if one.kind in {Kind.FIRMWARE, Kind.ARCHIVE} else None
+    target = one.properties.get("target") if one.kind in _PER_TARGET else None
     name = f"{one.name} for {target}" if target else one.name
     unknown = "licence unknown" if one.kind in _LICENSED else ""
     return printable(name), one.version, printable(one.license) or unknown, _identity(one)

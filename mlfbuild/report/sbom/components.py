@@ -13,7 +13,7 @@ from mlfbuild import __version__
 from mlfbuild.core import printable, read_bytes, sha256
 from mlfbuild.jobs import TargetJob, firmware_jobs, image_title
 from mlfbuild.jobs.tree import is_file, reachable, read_record
-from mlfbuild.library import Requirement, ResolvedLibrary, identities, known_library
+from mlfbuild.library import ParameterBlob, Requirement, ResolvedLibrary, identities, known_library
 from mlfbuild.native import kernel_headers, model_facts
 from mlfbuild.project import ModelSpec, Project, Provider
 from mlfbuild.report.sbom import origins
@@ -194,6 +194,13 @@ def archive_component(target: str, model: str, path: Path, digest: str) -> Compo
     """Return the Model Library Format archive of a model for a target."""
     return Component(f"archive/{target}/{model}", Kind.ARCHIVE, path.name, file=path.name, sha256=digest,
                      properties={"target": target})  # fmt: skip
+
+
+def parameters_component(target: str, model: Component, blob: ParameterBlob) -> Component:
+    """Return the trained values of ``model`` as the image of ``target`` has them, with the licence of the model."""
+    properties = {"target": target, "structure": blob.structure, "version": str(blob.version)}
+    return Component(f"parameters/{target}/{model.name}", Kind.PARAMETERS, f"{model.name}.bin", license=model.license,
+                     sha256=sha256(blob.data()), properties=properties)  # fmt: skip
 
 
 def code_component(

@@ -37,6 +37,7 @@ _TYPES = {
     Kind.FIRMWARE: ComponentType.FIRMWARE,
     Kind.MODEL: ComponentType.MACHINE_LEARNING_MODEL,
     Kind.ARCHIVE: ComponentType.FILE,
+    Kind.PARAMETERS: ComponentType.DATA,
     Kind.CODE: ComponentType.LIBRARY,
     Kind.LIBRARY: ComponentType.LIBRARY,
     Kind.TOOL: ComponentType.APPLICATION,

@@ -41,6 +41,7 @@ _PURPOSES = {
     Kind.FIRMWARE: PackagePurpose.FIRMWARE,
     Kind.MODEL: PackagePurpose.OTHER,
     Kind.ARCHIVE: PackagePurpose.ARCHIVE,
+    Kind.PARAMETERS: PackagePurpose.FILE,
     Kind.CODE: PackagePurpose.SOURCE,
     Kind.LIBRARY: PackagePurpose.LIBRARY,
     Kind.TOOL: PackagePurpose.APPLICATION,
