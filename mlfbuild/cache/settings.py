@@ -20,7 +20,7 @@ DEFAULT_LIMIT = 2 << 30
 
 @dataclass(frozen=True)
 class CacheSettings:
-    """Where results of actions are kept; the fields are the keys of ``cache`` in a project file."""
+    """The caches of action results; the fields are the keys of ``cache`` in a project file."""
 
     folder: Path | None = None
     """The local folder; ``None`` is ``results_folder()``."""

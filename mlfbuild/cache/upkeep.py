@@ -55,7 +55,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class CacheContent:
-    """How much a local cache has."""
+    """The size of a local cache."""
 
     folder: Path
     results: int
@@ -63,7 +63,7 @@ class CacheContent:
     bytes: int
     """Of all files, without what file systems add to each."""
     hits: int
-    """How often a result was found since the cache was emptied."""
+    """Results that were found since the cache was emptied."""
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ from typing_extensions import Self
 
 # About one screen; the number of nodes that fail for one reason is not limited, because they share a line.
 _REASONS = 20
-"""How many reasons the text of a refusal shows."""
+"""The number of reasons that the text of a refusal shows."""
 
 _E = TypeVar("_E", bound="MlfError")
 

@@ -41,12 +41,12 @@ SIGNATURE_MARK = b"-----BEGIN SSH SIGNATURE-----"
 _TOOL = "ssh-keygen"
 _KEY = re.compile(r"with (\S+) key (SHA256:\S+)")
 _AT_LINE = re.compile(r"^signers:(\d+): (.*)$", re.MULTILINE)
-"""What ``ssh-keygen`` prints about a line of the copy of the allowed signers."""
+"""The message of ``ssh-keygen`` about a line of the copy of the allowed signers."""
 
 
 @dataclass(frozen=True)
 class Trust:
-    """Who may have signed a file."""
+    """The accepted signers of a file."""
 
     signers: Path
     """File of allowed signers."""
@@ -56,7 +56,7 @@ class Trust:
 
 @dataclass(frozen=True)
 class Signer:
-    """Who has signed a file."""
+    """The signer of a file."""
 
     identity: str
     """As the file of allowed signers has it."""

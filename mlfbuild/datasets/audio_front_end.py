@@ -50,7 +50,7 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class FrontEnd:
-    """What a front end computes; ``window`` and ``hop`` are in samples, ``width`` is the length of a row."""
+    """The features of a front end; ``window`` and ``hop`` are in samples, ``width`` is the length of a row."""
 
     features: str = "log-mel"
     width: int = 40

@@ -71,7 +71,7 @@ _KINDS = {
     "images": ("images", ("resize", "mean", "std")),
     "audio": (".wav files", ("mean", "std", "rate", "features", "window", "hop")),
 }
-"""What each kind is in words, and the keys that it honours."""
+"""The description of each kind, and the keys that it honours."""
 
 
 def data_kind(keys: DataKeys) -> str:

@@ -1,4 +1,4 @@
-"""Where data come from: which kind a source is, and the files that decide its cases."""
+"""Sources of data: the kind of each, and the files that decide its cases."""
 
 from __future__ import annotations
 

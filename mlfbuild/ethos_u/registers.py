@@ -19,7 +19,7 @@ OPERATIONS: Mapping[int, str] = MappingProxyType(
 )
 WAITS = (DMA_WAIT, KERNEL_WAIT)
 STOP_PARAMETER = 0xFFFF
-"""What Vela puts into the only STOP, the last command: no NPU stops before its end."""
+"""The parameter of the only STOP, which is Vela's last command: no NPU stops before its end."""
 
 UNARY = (5, 6, 7)
 """The parameters of an ELEMENTWISE with one input: LRELU, ABS and CLZ."""

@@ -49,7 +49,7 @@ class StreamRegion:
 
 @dataclass
 class StreamFacts:
-    """What a stream does, for reports and tests."""
+    """The actions of a stream, for reports and tests."""
 
     transfers: int = 0
     used: dict[int, int] = field(default_factory=dict)

@@ -52,7 +52,7 @@ _KIB = 1024
 
 @dataclass(frozen=True)
 class VelaResult:
-    """What Vela made of a network."""
+    """The result of Vela for a network."""
 
     model: bytes
     """The network as a ``.tflite`` file with operators ``ethos-u``."""

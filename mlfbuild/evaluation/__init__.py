@@ -1,4 +1,4 @@
-"""How good a network is: metrics over a test set, computed from batches of outputs, and their limits.
+"""The quality of a network: metrics over a test set, computed from batches of outputs, and their limits.
 
 **What.** ``EvaluateKeys`` is what a project file says: the data, a metric, limits. ``measure`` returns an accumulator,
 which is given the outputs of one batch after another and then returns an ``Evaluation``: the value, figures and

@@ -18,7 +18,7 @@ _MOST = 2048
 
 
 class ClassCounts:
-    """How often each class is a label, is found, and both; for not too many classes also the confusion matrix."""
+    """Counts of each class as a label, as a result, and as both; for few classes also the confusion matrix."""
 
     def __init__(self, classes: int) -> None:
         self._counts = np.zeros((3, classes), np.int64)

@@ -29,7 +29,7 @@ LIMITS: Mapping[str, str] = {"at-least": "less than", "at-most": "more than", "m
 
 @dataclass(frozen=True)
 class EvaluateKeys(Keys):
-    """How good a network must be on a test set."""
+    """The required quality of a network on a test set."""
 
     TITLE = "evaluate"
 

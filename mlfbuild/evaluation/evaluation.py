@@ -11,7 +11,7 @@ from mlfbuild.evaluation.evaluate_keys import LIMITS, EvaluateKeys
 
 @dataclass(frozen=True)
 class ClassFigures:
-    """What became of one class; the figures are ``None`` where they would divide by nothing."""
+    """The results of one class; figures that would divide by zero are ``None``."""
 
     number: int
     cases: int

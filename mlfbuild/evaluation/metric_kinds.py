@@ -11,7 +11,7 @@ from mlfbuild.core import Mistake, unknown
 
 @dataclass(frozen=True)
 class MetricKind:
-    """What is known about a metric without data."""
+    """The properties of a metric that need no data."""
 
     title: str
     error: bool = False

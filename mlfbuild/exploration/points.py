@@ -31,7 +31,7 @@ class ExploredPoint:
     accuracy: float | None = None
     """The value of the model's metric; ``None`` if it has no test set."""
     missed: tuple[str, ...] = ()
-    """What the limits of ``evaluate`` say about it."""
+    """The result against the limits of ``evaluate``."""
     problem: str = ""
     """Why there are no figures."""
     current: bool = False

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from mlfbuild.farm.task import FarmTask
 
 _SECONDS = 1.0
-"""How long a worker needs for a batch: the 15 ms of CPU time that a call takes on one machine are little beside it."""
+"""Seconds of a batch on a worker: the 15 ms of CPU time of a call on one machine are little beside it."""
 _SECONDS_FOR_EACH_THREAD = 0.08
 """The same for each thread of the cluster: a call takes 4 ms of the scheduler, which has one core for all of them."""
 _MOST = 32
@@ -38,7 +38,7 @@ class TaskBatch:
 
 
 class Pace:
-    """How long the tasks of a run take, and so how many make a batch."""
+    """The duration of a run's tasks, and so the size of a batch."""
 
     def __init__(self) -> None:
         self._average = 0.0

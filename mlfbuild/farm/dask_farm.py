@@ -43,13 +43,13 @@ _AHEAD = 4
 """Calls that are submitted for each thread of the cluster while tasks are alone, and half as many of batches: enough
 that no thread waits, few enough to hold their inputs."""
 _TRIES = 3
-"""How often a task is submitted when workers or the scheduler are lost, disks are full, or content is damaged."""
+"""Submissions of a task if workers or the scheduler are lost, disks are full, or content is damaged."""
 _CARRIED = 1 << 20
 """Bytes of files that a call carries; a larger file is a task of Dask's own, which costs its scheduler 2 ms."""
 _KEPT_FILES = 64
 """Files that stay on the cluster after the tasks that read them."""
 _ASK_SECONDS = 1
-"""How often the scheduler is asked which workers it has."""
+"""Seconds between questions to the scheduler about its workers."""
 _PAUSE_SECONDS = 0.1
 """Time between two attempts to reach a scheduler that does not answer."""
 

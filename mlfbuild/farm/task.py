@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class FarmSettings:
-    """Where tasks run."""
+    """The machines that run tasks."""
 
     scheduler: str = ""
     """Address of Dask's scheduler, such as ``tcp://farm:8786``; empty for a cluster on this machine."""
@@ -35,12 +35,12 @@ class FarmTask:
     files: Sequence[Path]
     """The files of this machine that the function reads, except mlfbuild's own."""
     resources: Mapping[str, int] = field(default_factory=dict)
-    """What it takes of a worker while it runs, such as ``board:nucleo-f446re`` -> 1."""
+    """The resources of a worker that it needs while it runs, such as ``board:nucleo-f446re`` -> 1."""
 
 
 @dataclass(frozen=True)
 class FarmResult:
-    """What a worker returned; the bytes match their digests."""
+    """The result of a worker; the bytes match their digests."""
 
     outputs: Mapping[str, bytes]
     worker: str

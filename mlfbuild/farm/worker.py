@@ -1,4 +1,4 @@
-"""What runs on a worker: check versions and inputs, call the task's function in a folder of its own, return bytes."""
+"""The code on a worker: check versions and inputs, call the task's function in its own folder, return bytes."""
 
 from __future__ import annotations
 

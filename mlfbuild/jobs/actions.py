@@ -35,7 +35,7 @@ from typing import Any
 from mlfbuild.core import file_sha256, sha256, write_atomic
 
 COMPILED, COPIED, LINKED, QUANTIZED = "compiled", "copied", "linked", "quantised"
-"""Where a result is from, besides the caches ``local`` and ``remote``."""
+"""The origin of a result, besides the caches ``local`` and ``remote``."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def differences(before: Mapping[str, str], now: Mapping[str, str]) -> list[Input
 
 @dataclass(frozen=True)
 class ActionRecord:
-    """How the result beside it came about."""
+    """The origin of the result beside it."""
 
     key: str
     """Key of the action; empty if the result is not from an action that is known."""

@@ -22,7 +22,7 @@ class FarmWork:
     end: Callable[[FarmResult], None]
     """Keeps a result and reports that ``shown`` finished or failed; what it raises is the error of the work."""
     failed: str = "failed"
-    """How ``shown`` ends if there is no result."""
+    """The end of ``shown`` if there is no result."""
 
 
 def run_on_farm(

@@ -51,7 +51,7 @@ _BEYOND = re.compile(
     rb"\b(?:file\s*\(\s*(?:DOWNLOAD|TIMESTAMP|SIZE)|string\s*\(\s*(?:TIMESTAMP|RANDOM))\b|\$ENV\{",
     re.IGNORECASE,
 )
-"""What CMake code must not do on another machine: its outcome is not in files that travel."""
+"""Commands of CMake that must not run on another machine, because their outcome is not in files that travel."""
 _VARIABLES = re.compile(
     rf"(CC|CXX|ASM|CPP|(C|CXX|CPP|ASM|LD)FLAGS|CPATH|(C|CPLUS)_INCLUDE_PATH|LIBRARY_PATH|GCC_EXEC_PREFIX|"
     rf"COMPILER_PATH|CMAKE_\w+|MLFBUILD_\w*(GCC|CLANG)\w*|{EPOCH})"

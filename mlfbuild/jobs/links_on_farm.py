@@ -78,7 +78,7 @@ def link_on_farm(
 
 
 class _Links:
-    """What is made of ``images``; bundles are written to ``folder`` once each."""
+    """The results of ``images``; bundles are written to ``folder`` once each."""
 
     def __init__(
         self,

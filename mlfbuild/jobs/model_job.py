@@ -55,9 +55,9 @@ class CompileJob:
     locked: str | None = None
     """SHA-256 that the archive must have in a frozen build; no other archive is unpacked."""
     jobs: JobsKeys = field(default_factory=JobsKeys)
-    """Where it is compiled. It decides no byte, as the next one."""
+    """The machines that compile it. It decides no byte, and neither does the next one."""
     cache: CacheSettings | None = None
-    """Where its archive is kept and looked for; ``None`` for an archive of a single command."""
+    """The cache of its archive; ``None`` for an archive of a single command."""
     quantize: QuantizeStep | None = None
     """The step that makes the request's source; ``None`` for a source that the user has."""
 

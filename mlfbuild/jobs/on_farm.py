@@ -52,7 +52,7 @@ def make_on_farm(
 
 
 class _Archives:
-    """What is made of ``groups``: records of archives by the number of the group."""
+    """The results of ``groups``: records of archives by the number of the group."""
 
     def __init__(self, groups: Sequence[SharedArchive], watch: Progress, notify: Notify) -> None:
         self.made: dict[int, dict[Path, ActionRecord]] = {}

@@ -36,7 +36,7 @@ class QuantizeStep:
     names: PortNames = ()
     """Names of inputs by which the data may have them."""
     cache: CacheSettings | None = None
-    """Where the file is kept and looked for. It decides no byte."""
+    """The cache of the file. It decides no byte."""
 
     @property
     def reads(self) -> list[Path]:

@@ -53,7 +53,7 @@ class NetworkMemory:
 
 @dataclass(frozen=True)
 class NetworkPoint:
-    """What accesses to the arenas would wait with another size of the fastest memory."""
+    """Modelled waits for the arenas with another size of the fastest memory."""
 
     size: int
     """The most bytes that the module may take of it."""

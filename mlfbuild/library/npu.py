@@ -1,4 +1,4 @@
-"""What a module has for an NPU: facts for reports, and the estimate of the program that compiled it."""
+"""The part of a module that an NPU executes: facts for reports, and the estimate of the program that compiled it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class NpuLayer:
 
 @dataclass(frozen=True)
 class NpuEstimate:
-    """What Vela estimates; no NPU measured it."""
+    """Vela's estimate; no NPU measured it."""
 
     cycles: int
     """Of the NPU, for one run."""

@@ -50,7 +50,7 @@ _LAYOUT = 1
 _FIRST = struct.Struct("<4sIII32s32s")
 _SECOND = struct.Struct("<IIQ32s")
 _CHECKED, _HASHED = 16, 80
-"""Where the bytes begin that the CRC and the SHA-256 cover."""
+"""The first bytes that the CRC and the SHA-256 cover."""
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ class CompileRequest:
     weights: FastWeights | None = None
     """Memory for weights that the code copies from flash; ``None`` to read all where they are."""
     trust: Trust | None = None
-    """Who must have signed the source, an archive; ``None`` if anyone may have made it. It decides no byte."""
+    """The accepted signers of the source, an archive; ``None`` if it needs no signature. It decides no byte."""
     npu: Npu | None = None
     """The NPU of the target, for which the native compiler compiles TFLite models."""
 

@@ -35,7 +35,7 @@ from mlfbuild.native.passes import fuse
 from mlfbuild.native.settings import MEMORY, CodegenSettings
 
 _INSTRUCTION = 1_000
-"""What an instruction of a chain costs, in the unit of waits: a cycle."""
+"""The cost of an instruction of a chain, in the unit of waits: a cycle."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What the native compiler refuses before it lowers a network: requests whose parts exclude each other, and sizes."""
+"""Checks of the native compiler before it lowers a network: parts of a request that exclude each other, and sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What boards and microcontrollers give the targets that name them: core, memories, and the command of a GDB server.
+"""Defaults of targets that name a board or a microcontroller: core, memories, and the command of a GDB server.
 
 A target is completed before any check, so that all checks, jobs and files see the same keys as if they were written:
 

@@ -35,7 +35,7 @@ _EXTERNAL = ("external", "psram", "ddr", "sdram")
 """Names of external RAM: on a board with one region for it, each of them means that one."""
 _EXTERNAL_REGIONS = ("PSRAM", "DDR")
 _BEHIND = 1_000
-"""What 1,000 loads wait longer in a memory behind all others."""
+"""The additional wait of 1,000 loads in a memory after all others."""
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ _BY_HAND = "write the memories with their sizes instead of the script"
 
 @dataclass(frozen=True)
 class MemoryScript:
-    """What a linker script says about memories, besides the values that keys have."""
+    """Facts about memories in a linker script, besides the values that keys have."""
 
     path: Path
     regions: Mapping[str, str] = field(default_factory=dict)

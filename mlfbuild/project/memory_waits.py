@@ -1,4 +1,4 @@
-"""How long a core waits for words of a memory, on average, from the values of the cycle model.
+"""Average waits of a core for words of a memory, from the values of the cycle model.
 
 The plan of arenas needs two numbers for each memory: the cycles that 1,000 loads and 1,000 stores of a word wait if
 bytes are accessed in order. They follow the plugin that models cycles (``verify/emulator/memories.h``):

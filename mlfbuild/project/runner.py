@@ -53,7 +53,7 @@ _Port = Annotated[str, Rule(not_blank("a serial port"))]
 
 @dataclass(frozen=True)
 class TransportKeys(Keys):
-    """How a device is reached; a runner has exactly one of the keys."""
+    """The connection to a device; a runner has exactly one of the keys."""
 
     qemu: Annotated[str, rules.BOARD] | None = None
     """Board that QEMU emulates, driven through its GDB stub like a device."""

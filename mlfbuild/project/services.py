@@ -57,7 +57,7 @@ class ResultCacheKeys(Keys):
     remote: Annotated[str, Rule(remote_problem, {"format": "uri"})] = ""
     """Server with the HTTP protocol of Bazel's caches, which all machines share: https://cache.example.com/mlf"""
     push: Annotated[str, one_of("push", ("never", "ci", "always"))] = "ci"
-    """Who writes to `remote`: never, always, or ci, machines whose environment has CI. Default: ci."""
+    """Machines that write to `remote`: never, always, or ci, those whose environment has CI. Default: ci."""
 
     def settings(self) -> CacheSettings:
         """Return the keys as the cache reads them."""
@@ -66,7 +66,7 @@ class ResultCacheKeys(Keys):
 
 ARCHIVES, BLOBS = "archives", "parameters"
 SIGNED = (ARCHIVES, BLOBS)
-"""What a project may require to be signed."""
+"""Kinds of files that a project may require to be signed."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class TrustKeys(Keys):
     signers: ProjectPath
     """File of allowed signers, as Git has it for commits: identities and a public key on each line (ssh-keygen)."""
     require: Annotated[tuple[Annotated[str, one_of("requirement", SIGNED)], ...], NOT_EMPTY]
-    """What must be signed by one of them: archives, every source that is one, but not those that a build makes;
+    """Files that one of them must sign: archives, every source that is one, but not those that a build makes;
     parameters, every blob that a command reads."""
 
     def of(self, kind: str) -> Trust | None:

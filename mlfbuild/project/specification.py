@@ -165,11 +165,11 @@ class ModelSpec(Keys):
     """Inputs and expected outputs (.npz) for `mlfbuild verify`; one file for each module if there are several.
     Default: the file in tests/ with the name of the model, if it exists."""
     evaluate: EvaluateKeys | None = None
-    """How good it must be on a test set, for `mlfbuild evaluate` and `mlfbuild verify`."""
+    """The required quality on a test set, for `mlfbuild evaluate` and `mlfbuild verify`."""
     explore: Annotated[Mapping[Annotated[str, AXIS], Annotated[tuple[Setting, ...], NOT_EMPTY]], NOT_EMPTY] = field(
         default_factory=dict
     )
-    """What `mlfbuild explore` tries: keys of the model, each with its values: {options.memory: [smallest, fastest]}
+    """The trials of `mlfbuild explore`: keys of the model, each with its values: {options.memory: [smallest, fastest]}
     Default: what usually matters, at most 24 points."""
     goal: Annotated[str, one_of("goal", GOALS)] | None = None
     """Takes the settings that `mlfbuild explore` found best: latency, size or accuracy."""
@@ -186,7 +186,7 @@ class ModelSpec(Keys):
     folder: Path = field(default=Path(), metadata=DERIVED)
     """Folder of the project file, in which ``program`` runs."""
     trust: Trust | None = field(default=None, metadata=DERIVED)
-    """Who must have signed ``source``: ``trust`` of the project for an archive, ``None`` if anyone may have made it."""
+    """Accepted signers of ``source``: ``trust`` of the project for an archive, ``None`` if it needs no signature."""
 
     @property
     def parameter_options(self) -> Mapping[str, OptionValue]:
@@ -267,11 +267,11 @@ class Project(Keys):
     budget_growth: Percent = Decimal(1)
     """Accepted growth of a model or an image since `budget-file`. Default: 1 %."""
     jobs: JobsKeys = field(default_factory=JobsKeys)
-    """Where models are compiled and checks run. Default: on this machine."""
+    """Machines that compile models and run checks. Default: this machine."""
     cache: ResultCacheKeys = field(default_factory=ResultCacheKeys)
-    """Where compiled archives are kept. Default: 2 GiB in your cache folder."""
+    """Caches of compiled archives. Default: 2 GiB in your cache folder."""
     trust: TrustKeys | None = None
-    """Who must have signed the files that others made. Default: signatures are not checked."""
+    """Accepted signers of files from others. Default: signatures are not checked."""
     positions: Mapping[KeyPath, Position] = field(default_factory=dict, compare=False, repr=False, metadata=DERIVED)
     watched: tuple[Path, ...] = field(default=(), metadata=DERIVED)
     """Folders in which a new file can be another model, because a pattern of ``models`` matches it; and the record of
@@ -284,7 +284,7 @@ class Project(Keys):
 
     @property
     def blob_trust(self) -> Trust | None:
-        """Who must have signed blobs of parameters; ``None`` if anyone may have made them."""
+        """The accepted signers of blobs of parameters; ``None`` if they need no signature."""
         return None if self.trust is None else self.trust.of(BLOBS)
 
     def trust_in(self, compiler: str) -> Trust | None:

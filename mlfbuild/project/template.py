@@ -86,7 +86,7 @@ class VariableKeys(Keys):
 
 @dataclass(frozen=True)
 class TemplateKeys(Keys):
-    """What a template consists of besides its files."""
+    """The parts of a template besides its files."""
 
     TITLE = TEMPLATE_FILE
 

@@ -1,4 +1,4 @@
-"""What an engine is asked for; the request travels to the process of the engine."""
+"""The request to a quantisation engine, which travels to the process of the engine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHOWN = 8
 
 @dataclass(frozen=True)
 class EngineRequest:
-    """What one engine does to one file."""
+    """The work of one engine on one file."""
 
     source: Path
     keys: QuantizeKeys

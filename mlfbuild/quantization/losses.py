@@ -1,4 +1,4 @@
-"""Where a quantised network loses accuracy: the noise of each tensor against the float network, and what helps.
+"""Lost accuracy of a quantised network by tensor: noise against the float network, and advice.
 
 The signal-to-noise ratio of a tensor is ``10 log10(sum f^2 / sum (f - q)^2)`` decibels, where ``f`` are the values of
 the float network and ``q`` the real numbers that the quantised one stores, over all elements of all cases. It is the
@@ -47,7 +47,7 @@ CALIBRATION, KEEP_FLOAT, INT16 = "calibration", "keep-float", "int16"
 
 @dataclass(frozen=True)
 class LostTensor:
-    """What one tensor of the quantised network has lost."""
+    """The loss of one tensor of the quantised network."""
 
     name: str
     operator: str
@@ -69,7 +69,7 @@ class LostTensor:
     inputs: tuple[str, ...] = ()
     """The tensors that the operator reads, as far as they are compared."""
     nodes: tuple[str, ...] = ()
-    """What ``keep-float`` calls the operator and those that are fused with it, itself last."""
+    """The names of the operator and of those fused with it in ``keep-float``, itself last."""
 
     @property
     def label(self) -> str:
@@ -79,7 +79,7 @@ class LostTensor:
 
 @dataclass(frozen=True)
 class LossAdvice:
-    """What helps one tensor, or the network."""
+    """Advice for one tensor, or for the network."""
 
     kind: str
     """``calibration``, ``keep-float`` or ``int16``."""
@@ -104,9 +104,9 @@ class LossCases:
     held: Array
     """``real``, rounded with the scale of the tensor."""
     alone: Array
-    """What the float operator makes of the inputs of the quantised one."""
+    """The outputs of the float operator for the inputs of the quantised one."""
     rounded: Array
-    """What the float operator makes of the inputs of the float network, rounded with their scales."""
+    """The outputs of the float operator for the inputs of the float network, rounded with their scales."""
 
 
 @dataclass
@@ -206,12 +206,12 @@ class LossReport:
 
     @property
     def advice(self) -> dict[str, LossAdvice]:
-        """What helps, by the name of the tensor; see ``advice_for``."""
+        """Advice by the name of the tensor; see ``advice_for``."""
         return advice_for(self.tensors)
 
     @property
     def whole(self) -> LossAdvice | None:
-        """What helps the network if no operator stands out; ``None`` if one does, or if nothing is needed."""
+        """Advice for the network if no operator stands out; ``None`` if one does, or if none is needed."""
         short = any(each.ratio < GOOD for each in self.tensors if each.name in self.outputs)
         return LossAdvice(INT16) if short and not self.advice else None
 

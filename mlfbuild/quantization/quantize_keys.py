@@ -31,7 +31,7 @@ class QuantizeKeys(Keys):
     per_channel: bool = True
     """A scale for each output channel of weights instead of one for all. Default: true."""
     method: Annotated[str, one_of("method", METHOD_WORDS)] = MINMAX
-    """How ranges become scales; which methods there are depends on the format. Default: minmax."""
+    """Method that turns ranges into scales; the format decides which methods exist. Default: minmax."""
     keep_float: Annotated[tuple[str, ...], NOT_EMPTY] = ()
     """Nodes by name or output, and kinds of operators, that stay in float: [Softmax, dense_2]"""
     io: Annotated[str, one_of("type", IO)] = ""

@@ -57,7 +57,7 @@ class QuantizedOperator:
 
 @dataclass(frozen=True)
 class QuantizedNetwork:
-    """What a quantised file is."""
+    """A description of a quantised file."""
 
     cases: int
     operators: tuple[QuantizedOperator, ...]
@@ -71,7 +71,7 @@ class QuantizedNetwork:
 
     @property
     def summary(self) -> str:
-        """How many cases calibrated it, and how many operators run on integers."""
+        """The numbers of calibration cases and of operators that run on integers."""
         whole, of = len(self.operators) - len(self.floats), counted(len(self.operators), "operator")
         return f"quantised with {counted(self.cases, 'case')}, {whole} of {of} on integers"
 

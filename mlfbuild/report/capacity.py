@@ -1,4 +1,4 @@
-"""What models and images take of the memories of a part, or of their budgets."""
+"""The use of a part's memories, or of budgets, by models and images."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mlfbuild.project import Budget
 
 @dataclass(frozen=True)
 class UsageLimit:
-    """What a figure is compared with."""
+    """The limit that a figure is compared with."""
 
     name: str
     """The part, or ``the budget``."""

@@ -29,7 +29,7 @@ from mlfbuild.library import Fields, parse_json
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "https://slsa.dev/provenance/v1"
 BUILD_TYPE = "pkg:pypi/mlfbuild#build/v1"
-"""What ``externalParameters`` mean: a build of a firmware for a target of a project file."""
+"""The meaning of ``externalParameters``: a build of a firmware for a target of a project file."""
 _AGAIN = "write it again with mlfbuild provenance"
 _LARGEST = 1 << 24
 """Bytes; a statement of thousands of files has about one million."""
@@ -60,14 +60,14 @@ class Artifact:
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where an image is from."""
+    """The origin of an image."""
 
     subjects: tuple[Artifact, ...]
     """The image first, each with its SHA-256."""
     parameters: Mapping[str, Any]
-    """What the user chose: project file, target, firmware and models."""
+    """The user's choices: project file, target, firmware and models."""
     dependencies: tuple[Artifact, ...]
-    """What the image was made from."""
+    """The files and tools that the image was made from."""
     builder: str
     """URI of who ran the build."""
     version: str
@@ -95,7 +95,7 @@ class Provenance:
 
 @dataclass(frozen=True)
 class ClaimedProvenance:
-    """What a statement says, regardless of who wrote it."""
+    """The content of a statement, regardless of who wrote it."""
 
     subjects: Mapping[str, str]
     """SHA-256 -> name."""

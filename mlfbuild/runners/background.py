@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from mlfbuild.core import end_group, pipe_of, running
 
 _LINES = 30
-"""How many of the last lines of its output an error shows."""
+"""The number of last lines of its output that an error shows."""
 _PATIENCE = 3.0
 """Seconds that a program has to end after it was requested to."""
 

@@ -39,7 +39,7 @@ _FLASH_SECONDS = 300.0
 
 @dataclass(frozen=True)
 class CommandRun:
-    """How a command ended."""
+    """The end of a command."""
 
     output: str
     """Standard output and error together."""

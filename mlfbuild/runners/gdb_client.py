@@ -49,7 +49,7 @@ class GdbClient:
         self.stop: Mapping[str, Any] | None = None
         """The record of the device's last stop; ``None`` while it runs."""
         self.printed = ""
-        """What GDB printed since the last command."""
+        """The output of GDB since the last command."""
         self._name = name
         self._server = server
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()

@@ -46,7 +46,7 @@ FileOpener = Callable[[str, str], BinaryIO]
 
 @dataclass(frozen=True)
 class HostRun:
-    """How firmware ended."""
+    """The end of firmware."""
 
     output: str
     """Its output: standard output and error together."""

@@ -32,12 +32,12 @@ _SHORTEST_PAUSE, _LONGEST_PAUSE, _RUNNING_PAUSE = 0.03, 0.25, 1.0
 """Seconds, beyond the time on the wire, after which a request is sent again: at first at least, later at most; and
 while the firmware runs, so that it repeats a report that was lost."""
 _HURRIED = 16
-"""How often a request is sent again at once after damaged bytes; afterwards, they seem to be no damaged answers."""
+"""Immediate repetitions of a request after damaged bytes; later bytes are not taken for damaged answers."""
 # The reset may come before its answer has been sent, so a long wait for the answer would be wasted.
 _SECONDS_TO_RESET = 1.0
 _LOOK_SECONDS = 0.1
 _SECONDS_TO_RETURN = 5.0
-"""How long a port may be away: a board with its own USB is, while it resets."""
+"""Seconds that a port may be missing: a board with its own USB disconnects while it resets."""
 # Little-endian, as all cores with the monitor are.
 _HELLO = struct.Struct("<BBIIIII")
 _STOPPED = struct.Struct("<III")

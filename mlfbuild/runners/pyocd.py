@@ -312,7 +312,7 @@ class PyOcd:
 
 
 class _Messages(logging.Handler):
-    """What pyOCD logs, for errors; without a handler, Python would print it."""
+    """The log of pyOCD, for errors; without a handler, Python would print it."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)

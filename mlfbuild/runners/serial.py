@@ -31,7 +31,7 @@ _ANSWER_SECONDS = 5.0
 _BOOT_SECONDS = 10.0
 """Longest time from a reset, or from the end of flashing, to the first answer."""
 _LOOK_SECONDS = 1.0
-"""How long ``load`` waits for an answer before it flashes."""
+"""Seconds that ``load`` waits for an answer before it flashes."""
 # Short: the device may be gone, which is often why the session ends.
 _CLOSE_SECONDS = 1.0
 _CHECKED = 16 * 1024
@@ -61,7 +61,7 @@ class Serial:
         self._link = Link(self._port, keys.address, place, keys.baud, patience)
         self._hello: Hello | None = None
         self._stop: Stop | None = None
-        """Where the firmware has stopped, until ``go`` has returned it."""
+        """The place at which the firmware has stopped, until ``go`` has returned it."""
         self._known = Stop(0, 0, b"")
         """The last stop, with its copy of memory as long as that is valid."""
         self._chunk, self._good = _SMALLEST_CHUNK, 0
@@ -113,7 +113,7 @@ class Serial:
 
     @property
     def _greeted(self) -> Hello:
-        """What the firmware said of itself; raises ``RuntimeError`` before ``_connect``."""
+        """The firmware's description of itself; raises ``RuntimeError`` before ``_connect``."""
         if self._hello is None:
             raise RuntimeError(f"{self.name} is not connected")
         return self._hello

@@ -196,7 +196,7 @@ class SettingKeys(Keys):
     bit: Annotated[int, Rule(_bit, {"minimum": 0, "maximum": 31})] = 0
     """Number of the lowest bit. Default: 0."""
     bits: _Positive = 1
-    """How many bits. Default: 1."""
+    """Number of bits. Default: 1."""
 
     def value(self, read: Callable[[int], int]) -> int:
         """Return the setting; ``read`` returns the word at an address."""

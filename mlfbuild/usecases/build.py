@@ -55,7 +55,7 @@ class ModelResult:
 
     job: CompileJob
     origin: str
-    """Where its archive is from: ``compiled``, ``copied``, or the cache ``local`` or ``remote``; empty if unchanged."""
+    """The origin of its archive: ``compiled``, ``copied``, or the cache ``local`` or ``remote``; empty if unchanged."""
     written: int
     """Number of files of the unpacked tree that were written because they were new, changed or damaged."""
     edited: tuple[str, ...] = ()

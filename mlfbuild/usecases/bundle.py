@@ -251,9 +251,9 @@ class ReceivedImage:
     bundle: DeviceBundle
     bundle_sha256: str
     builder: str = ""
-    """Who built the image, as the statement in the bundle says; empty without one."""
+    """The builder of the image in the bundle's statement; empty without one."""
     signer: Signer | None = None
-    """Who signed the statement; ``None`` if it was not asked who may."""
+    """The signer of the statement; ``None`` if no signers were given."""
 
 
 def received_image(

@@ -56,7 +56,7 @@ _FIRST_LINES = {
 
 @dataclass(frozen=True)
 class NewParameters:
-    """What to make a blob of."""
+    """The source of a blob."""
 
     source: Path
     """The new network: a model file or an archive."""
@@ -139,14 +139,14 @@ def _named(wanted: NewParameters, old: Library, new: Library) -> tuple[tuple[Lib
 
 @dataclass(frozen=True)
 class _Firmware:
-    """What the firmware was built with."""
+    """The library that the firmware was built with."""
 
     library: Library
     request: CompileRequest
     vectors: Path | None = None
     quantize: QuantizeStep | None = None
     trust: Trust | None = None
-    """Who must have signed an archive with the new network."""
+    """The accepted signers of an archive with the new network."""
 
 
 def _firmware(wanted: NewParameters, project: Project | None) -> _Firmware:

@@ -188,7 +188,7 @@ def _silent() -> Iterator[None]:
 
 
 _SAMPLE = Path("src/sample.h")
-"""Where ``init`` writes it."""
+"""The path to which ``init`` writes it."""
 _SAMPLE_NAME = re.compile(r"^static const \w+ sample_(\w+)\[", re.MULTILINE)
 
 

@@ -11,7 +11,7 @@ from mlfbuild.core import CheckFailedError, InputFileError, Signer, Trust, check
 
 @dataclass(frozen=True)
 class SignatureCheck:
-    """Who signed a file, or why its signature is refused."""
+    """The signer of a file, or the reason why its signature is refused."""
 
     file: Path
     signer: Signer | None

@@ -39,7 +39,7 @@ _SHOWN = 8
 
 @dataclass(frozen=True)
 class Explanation:
-    """What is known about one archive or image."""
+    """The facts about one archive or image."""
 
     title: str
     """Such as ``kws for m4``."""

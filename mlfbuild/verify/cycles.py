@@ -99,7 +99,7 @@ class CycleRuns:
 
     @property
     def title(self) -> str:
-        """Where and how: ``measured on gdb localhost:3333 (DWT)``."""
+        """The origin of the figures: ``measured on gdb localhost:3333 (DWT)``."""
         how = "emulated" if self.emulated else "measured"
         return f"{how} on {self.device} ({CYCLE_COUNTERS[self.counter]})"
 

@@ -291,7 +291,7 @@ def _shape_fits(array: Array, tensor: TensorInfo) -> bool:
 
 @dataclass(frozen=True)
 class VectorsOrigin:
-    """What computed the outputs of a vectors file, from which model and inputs."""
+    """The origin of a vectors file: the program that computed the outputs, the model and the inputs."""
 
     judge: str
     """Name and version of the implementation."""

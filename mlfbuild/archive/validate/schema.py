@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Shape:
-    """What a value may be: its types, and the shapes of its members if these are checked."""
+    """The permitted form of a value: its types, and the shapes of its members if these are checked."""
 
     name: str
     """In messages: ``a list``."""

@@ -1,4 +1,4 @@
-"""What verbs print: results, diagnostics and progress, in the forms for people, programs and CI systems.
+"""The output of verbs: results, diagnostics and progress, in the forms for people, programs and CI systems.
 
 ``printing`` writes text and JSON, ``progress`` shows long work (``live`` on terminals, ``plain`` lines elsewhere),
 ``events`` has the form of both for programs, ``ci_formats`` those for CI systems, and ``hashes`` connects an image

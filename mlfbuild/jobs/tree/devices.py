@@ -25,7 +25,7 @@ _CODE_OPTIONS = ("-ffunction-sections", "-fdata-sections")
 
 @dataclass(frozen=True)
 class DeviceTools:
-    """How code of a device is built; without a compiler, the build must name one (``MLF_DEVICE_<NAME>_COMPILER``)."""
+    """The build of a device's code; without a compiler, the build must name one (``MLF_DEVICE_<NAME>_COMPILER``)."""
 
     compiler: str = ""
     """A program, or a path."""

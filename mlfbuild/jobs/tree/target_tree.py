@@ -53,7 +53,7 @@ from mlfbuild.targets import RUNTIME, Board, Cpu
 
 @dataclass(frozen=True)
 class TreeSettings:
-    """What the tree of a library has besides the files of its archive."""
+    """The parts of a library's tree that are not files of its archive."""
 
     model: str | None = None
     """The project's name for the library: if no module has this name, the fragment also defines ``mlf::<model>``."""

@@ -37,7 +37,7 @@ class Npu(Keys):
     macs: Annotated[int, EXACT, Rule(_known_macs, {"enum": _ALL_MACS})]
     """Its multiply-accumulates in a cycle: 32, 64, 128 or 256, with ethos-u65 256 or 512."""
     memory_mode: Annotated[str, one_of("memory-mode", MEMORY_MODES)] = SHARED_SRAM
-    """Where Vela plans weights and tensors: sram-only, shared-sram or dedicated-sram. Default: shared-sram."""
+    """Vela's memories for weights and tensors: sram-only, shared-sram or dedicated-sram. Default: shared-sram."""
     system_config: Annotated[str, named("system configuration", r"[A-Za-z0-9_-]+", "letters, digits, _ and -")] = ""
     """Vela's system configuration: clock and memories, for schedule and estimates. Default: one of Arm's."""
     config: ProjectPath | None = None

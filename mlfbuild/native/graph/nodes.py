@@ -72,7 +72,7 @@ class Graph:
         self.outputs = tuple(outputs)
         self.states = tuple(states)
         self.notes = tuple(notes)
-        """What a user should know about this network, such as operators that run in float32 in a quantised one."""
+        """Facts that users should know, such as operators that run in float32 in a quantised network."""
         self.litert = False
         """Whether the numbers are those of LiteRT, because TensorFlow Lite Micro does not run this network."""
         named: dict[str, Tensor] = {}

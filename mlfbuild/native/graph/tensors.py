@@ -208,7 +208,7 @@ Other = TypeVar("Other")
 
 
 class Operands(Generic[Item]):
-    """What a node reads: its tensors (``Inputs``), or their values (``Values``), in the order of the operator.
+    """The operands of a node: its tensors (``Inputs``), or their values (``Values``), in the order of the operator.
 
     A required operand is there, or the graph is wrong; an optional one may be absent. A node names an absent operand
     ``None``, and may leave trailing ones out; both are the same here. ``inputs[0]`` is an operand that the operator

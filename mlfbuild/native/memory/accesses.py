@@ -63,7 +63,7 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Accesses:
-    """What one call reads and writes."""
+    """The reads and writes of one call."""
 
     tensors: Mapping[str, Traffic]
     """By name; constants are not in it."""

@@ -59,7 +59,7 @@ class PlannedMemory:
 
     memory: ArenaMemory
     base: int
-    """Where it begins in the row of all arenas."""
+    """Its offset in the row of all arenas."""
     size: int
     """Bytes; 0 if no storage is there."""
     lower_bound: int = 0
@@ -71,7 +71,7 @@ class PlannedMemory:
 
     @property
     def end(self) -> int:
-        """Where its storages end in the row of all arenas: in front of what is reserved."""
+        """The end of its storages in the row of all arenas: before the reserved bytes."""
         return self.base + self.size - self.memory.reserved
 
 
@@ -112,7 +112,7 @@ class PlacedArenas:
     waits_bound: int
     """At least so many, with these storages."""
     least_waits: int
-    """What they would be if each storage were in the fastest memory."""
+    """The waits if each storage were in the fastest memory."""
 
 
 def speeds(memories: Sequence[ArenaMemory]) -> tuple[tuple[int, int], ...]:

@@ -1,4 +1,4 @@
-"""What accesses would wait with more or less of the fastest memory: a curve for reports.
+"""Waits of accesses over the size of the fastest memory: a curve for reports.
 
 The network is planned again with other sizes of that memory, with the same calls, views and overwriting: nothing is
 lowered again, and no alternatives are tried. More memory never makes a plan worse, so the curve falls in steps, and few

@@ -75,12 +75,12 @@ class _Step:
 
 @dataclass(frozen=True)
 class _Way:
-    """How a set of nodes ran: the peak, the bytes in use after it, the last node, and how those before that ran."""
+    """An order of a set of nodes: the peak, the bytes in use after it, the last node, and the order of those before."""
 
     peak: int
     live: int
     ready: tuple[int, ...] = ()
-    """What may run next."""
+    """The nodes that may run next."""
     last: int = -1
     earlier: _Way | None = None
 

@@ -86,7 +86,7 @@ LARGEST_ARENA = (1 << 31) - 1
 _TRIED_STEPS = 200_000
 """Steps of all trials together, about half a second: twenty trials for a network of a hundred operators."""
 _STEPS_A_NODE = 20
-"""What a trial takes besides packing."""
+"""The cost of a trial besides packing."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Plan:
     """Outputs and states to copy after all nodes, in this order, and their destinations."""
     inputs: tuple[Location, ...]
     outputs: tuple[Location, ...]
-    """Where the caller writes each input before a run, and where it reads each output after it."""
+    """The places at which the caller writes each input before a run and reads each output after it."""
     state_size: int = 0
     """Bytes that are kept between runs."""
     views: frozenset[int] = frozenset()
@@ -116,13 +116,13 @@ class Plan:
     """The arenas in the memories of the request, in its order; their sizes are ``arena_size`` together. Empty without
     such memories."""
     storages: tuple[PlannedStorage, ...] = ()
-    """What is in ``memories``."""
+    """The contents of ``memories``."""
     waits: int = 0
     """Thousandths of cycles that accesses to ``memories`` wait in a run."""
     waits_bound: int = 0
     """No plan with these storages waits less."""
     least_waits: int = 0
-    """What they would be if all were in the fastest memory."""
+    """The waits if all were in the fastest memory."""
     curve: tuple[tuple[int, int], ...] = ()
     """Sizes of the fastest memory, and the waits of a plan with so much of it (``curve``)."""
     fits: bool = True

@@ -77,7 +77,7 @@ class WeightPlan:
     streamed_gain: int
     """Of the streamed weights, if copying takes no time of the core."""
     copying: int
-    """What copying takes if the core does it."""
+    """The cost of copying by the core."""
 
     def place(self, step: int, constant: Constant) -> int | None:
         """Return the offset of ``constant`` in the reserved memory while the operator ``step`` runs."""

@@ -20,7 +20,7 @@ class PrintedWorkspace:
     lower_bound: int
     """Bytes in use at the same time."""
     base: int = 0
-    """Where it begins in the row of all arenas (``memory/arenas``)."""
+    """Its offset in the row of all arenas (``memory/arenas``)."""
     memory: str = ""
     """Empty for the only arena of a model."""
     section: str | None = None

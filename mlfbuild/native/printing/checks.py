@@ -14,7 +14,7 @@ from mlfbuild.library.cgen import joined
 
 _NULL_POINTER, _MISALIGNED_POINTER, _WRONG_ARGUMENTS, _NPU_FAILED = -1, -3, -4, -5
 ARGUMENTS_RESULT = f"{_WRONG_ARGUMENTS}; /* the number of arguments is wrong */"
-"""What a packed function returns if it is called with another number of tensors; no header declares it."""
+"""The result of a packed function for a wrong number of tensors; no header declares it."""
 
 
 @dataclass(frozen=True)

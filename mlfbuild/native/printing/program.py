@@ -59,7 +59,7 @@ class Reset:
 
 @dataclass(frozen=True)
 class PrintedProgram:
-    """What all forms of a lowered model have; constants have their names in C."""
+    """The common part of all forms of a lowered model; constants have their names in C."""
 
     name: str
     constants: tuple[Constant, ...]
@@ -94,7 +94,7 @@ class LinkedModel(PrintedProgram):
     hook: bool = False
     """Whether there is a run function that calls a hook before each operator."""
     form: CodeForm = C_INTERFACE
-    """How firmware calls the network."""
+    """The interface that firmware calls."""
     blob: Blob | None = None
     """The places of trained values, if these are in a blob instead of ``constants``."""
     weights: WeightPlan | None = None

@@ -1,4 +1,4 @@
-"""What the text and the page show alike: the summary, the columns of which something is known, and joined cells."""
+"""The parts that the text and the page have in common: the summary, the columns with values, and joined cells."""
 
 from __future__ import annotations
 

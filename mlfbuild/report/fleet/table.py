@@ -58,7 +58,7 @@ class FileProblem:
 
 
 class BlobFigures(NamedTuple):  # not a dataclass, which takes three times as long to make
-    """What is known about the content of a file; the images are empty if it is neither a report nor a baseline."""
+    """The content of a file; the images are empty if it is neither a report nor a baseline."""
 
     images: dict[Figures, Figures]
     """By title, those of ``TITLE``."""

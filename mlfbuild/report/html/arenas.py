@@ -1,4 +1,4 @@
-"""What stands in which of several memories, and the waits over the size of the fastest one, as steps of a chart."""
+"""The contents of several memories, and the waits over the size of the fastest one, as steps of a chart."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ArenasView:
     most: int
     """The waits at the upper end of the chart."""
     given: str
-    """Where the size that the model may take is."""
+    """The position of the size that the model may take."""
     sizes: tuple[Tick, ...]
 
 

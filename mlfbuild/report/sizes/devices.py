@@ -15,7 +15,7 @@ _OWN_MEMORY = re.compile(r"tvmgen_\w+_npu_workspace")
 
 @dataclass(frozen=True)
 class DeviceBytes:
-    """What one device has of a model."""
+    """The part of a model on one device."""
 
     device: str
     """``core`` or ``ethos-u``."""

@@ -40,7 +40,7 @@ class ImageSizes:
 
     @cached_property
     def memory_uses(self) -> tuple[MemoryUse, ...]:
-        """What the image takes of ``memories``."""
+        """The use of ``memories`` by the image."""
         return memory_uses(self.memories, self.image, self.linker_map, self.modules)
 
     @property

@@ -27,7 +27,7 @@ _MAIN = "ram"
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """What an image takes of a memory, in bytes."""
+    """The use of a memory by an image, in bytes."""
 
     name: str
     size: int

@@ -1,4 +1,4 @@
-"""What an image takes of the memories that its target names, in 80 columns."""
+"""The use of a target's memories by an image, in 80 columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How instructions use their registers: the operands that some pipelines need earlier or later than others.
+"""Registers of instructions: the operands that some pipelines need earlier or later than others.
 
 A core passes its words for uses and for results, which are those of its table of delays:
 

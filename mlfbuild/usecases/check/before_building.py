@@ -45,10 +45,10 @@ _LINK_FLAGS = ("LDFLAGS", "CFLAGS")
 
 @dataclass(frozen=True)
 class Foreseen:
-    """What is known before anything is compiled."""
+    """The findings before anything is compiled."""
 
     mistakes: tuple[tuple[KeyPath, Mistake], ...]
-    """What a build, or the check of a model that has vectors, refuses."""
+    """Mistakes that a build, or the check of a model that has vectors, refuses."""
     warnings: tuple[tuple[KeyPath, Mistake], ...]
     """Devices that cannot verify or profile models, but no model of theirs has vectors, or they never can."""
 

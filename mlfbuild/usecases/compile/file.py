@@ -63,7 +63,7 @@ def file_job(
 
 @dataclass(frozen=True)
 class CompiledFile:
-    """What ``compile_file`` wrote."""
+    """The output of ``compile_file``."""
 
     model: str
     made: jobs.Compiled

@@ -56,7 +56,7 @@ MOST_CLASSES = 100
 
 @dataclass(frozen=True)
 class EvaluationReport:
-    """What a model reached on one machine."""
+    """The results of a model on one machine."""
 
     model: str
     machine: str
@@ -81,7 +81,7 @@ class EvaluationReport:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is missed, for JUnit."""
+        """The limits that are missed, for JUnit."""
         return tuple(f"{self.model}: {text}" for text in self.missed.values())
 
     @property

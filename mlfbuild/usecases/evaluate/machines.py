@@ -25,7 +25,7 @@ Run = Callable[[Sequence[Array], int], Sequence[Array]]
 
 @dataclass(frozen=True)
 class EvaluationMachine:
-    """Where a network runs, and the function that runs it."""
+    """The machine that runs a network, and the function that runs it there."""
 
     name: str
     run: Run

@@ -176,7 +176,7 @@ class Repo:
 
     @property
     def words(self) -> dict[str, str]:
-        """What templates of mlfbuild contain for the first target, and for the first emulated one."""
+        """The content of mlfbuild's templates for the first target, and for the first emulated one."""
         return {
             "PROJECT": self.title,
             "TARGET": self.target,

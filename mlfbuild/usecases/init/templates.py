@@ -60,7 +60,7 @@ class Template:
 
 PROJECT_API, PROJECT_API_EXAMPLE = "project-api", "project-api-example"
 PLAIN = "plain"
-"""What templates of users begin with."""
+"""The prefix of users' templates."""
 PROJECT_API_SERVER = "microtvm_api_server.py"
 """The file with which TVM's Project API client starts the server of a project."""
 _RPC_SOURCES = ("mlf_rpc.c", "mlf_rpc_calls.c", "mlf_rpc_values.c")

@@ -26,7 +26,7 @@ class ImproveStep:
 
 @dataclass(frozen=True)
 class ImproveResult:
-    """What was tried, and the best of it."""
+    """All trials, and the best one."""
 
     steps: tuple[ImproveStep, ...]
     """In order; the first has no changes."""

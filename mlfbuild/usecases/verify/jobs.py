@@ -165,12 +165,12 @@ def with_device(target: TargetJob) -> TargetJob:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What ``verify_jobs`` omits: a model, a module or a target."""
+    """A part that ``verify_jobs`` omits: a model, a module or a target."""
 
     name: str
     """``model.kws``, ``model.kws.module`` or ``target.m4``."""
     text: str
-    """What is missing, for people."""
+    """The missing requirement, for people."""
 
     def __str__(self) -> str:
         """Return the text."""

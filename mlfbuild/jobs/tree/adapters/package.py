@@ -43,7 +43,7 @@ class HeaderFile:
 
 @dataclass(frozen=True)
 class CompiledFiles:
-    """What a build compiles of a model or a library; paths are relative to the folder of all trees."""
+    """The sources of a model or a library; paths are relative to the folder of all trees."""
 
     name: str
     sources: tuple[str, ...]

@@ -76,7 +76,7 @@ class Surroundings:
     notes: list[str]
     """Notes for the user."""
     budget: NodeBudget
-    """What the nodes of loops and branches are counted in."""
+    """The count of the nodes of loops and branches."""
 
 
 def decided(node: RawNode, constants: Constants) -> bool:

@@ -35,7 +35,7 @@ _PAYLOAD, _WEIGHTS, _SCRATCH, _FAST, _FIRST = range(5)
 
 @dataclass(frozen=True)
 class OriginalNetwork:
-    """What is kept of the file that Vela reads."""
+    """The parts of the file that Vela reads which are kept."""
 
     names: frozenset[str]
     """Of all tensors."""

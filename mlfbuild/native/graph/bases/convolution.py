@@ -18,7 +18,7 @@ from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 
 class Filtering:
-    """What convolutions and TRANSPOSE_CONV share: rescalings, and the width of sums.
+    """The common base of convolutions and TRANSPOSE_CONV: rescalings, and the width of sums.
 
     Not an ``Operator`` itself, because the order of its attributes would precede those of the operators.
     """

@@ -17,7 +17,7 @@ from mlfbuild.native.settings import TREES_AS_CODE, CodegenSettings
 
 _HEADER = "tree_ensemble.h"
 _TO_SECOND, _TO_FIRST = -0x7FFFFF, 0x7FFFFF
-"""What ``mlf_tree_value`` adds to the bits of floats if NaN goes to the second child, and to the first one."""
+"""The summands of ``mlf_tree_value`` for the bits of floats if NaN goes to the second child, and to the first one."""
 _WORDS = {"shared": 2, "half": 4, "word": 3}
 """The words of a node in each form of the tables."""
 _ARGUMENTS = ("nodes", "roots", "thresholds", "starts", "targets", "weights", "base")

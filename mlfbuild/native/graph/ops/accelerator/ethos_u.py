@@ -17,9 +17,9 @@ class EthosU(Operator):
     number: int
     """Of the calls of the network."""
     of: int
-    """How many calls the network has."""
+    """The number of calls of the network."""
     payload: bytes
-    """What the driver runs: its actions, with the command stream."""
+    """The payload of the driver: its actions, with the command stream."""
     weights: bytes
     """The constants that the stream reads, compressed by Vela."""
     weights_number: int | None

@@ -26,7 +26,7 @@ _LARGEST = (1 << 13) - 1
 
 
 class Interpolation(enum.Enum):
-    """How a number between pixels is computed; the value is the number of pixels in each dimension."""
+    """The interpolation between pixels; the value is the number of pixels in each dimension."""
 
     NEAREST = 1
     LINEAR = 2
