@@ -1,7 +1,7 @@
 """A plugin of pytest: each case of the vectors of a project file is a test.
 
 ``pytest mlfbuild.yml`` collects ``mlfbuild.yml::kws[m55-case0]`` and so on, one for each case of each model on each
-target that can run. With ``--mlfbuild``, the project files in the folders that pytest searches are collected, too. The
+target that can run. With ``--mlfbuild``, the project files in the folders that pytest searches are also collected. The
 models are built when the first of their cases runs, and all cases of a model run in one image, so selecting a single
 case does not make it faster. Results are those of ``mlfbuild verify``.
 """

@@ -80,7 +80,7 @@ def unit_names(path: PurePosixPath) -> tuple[PurePosixPath, PurePosixPath]:
 def owner_name(module: str, renamed: Mapping[str, str]) -> str:
     """Return the suffix of the runtime's names for ``module``: its name, unless that is among ``renamed``.
 
-    ``renamed`` are macros of the unit, which would replace an equal suffix, too.
+    ``renamed`` are macros of the unit, which would also replace an equal suffix.
     """
     name = sanitize_name(module)
     return f"{name}_module" if name in renamed else name

@@ -60,4 +60,4 @@ def test_a_merged_archive() -> None:
 def test_constants_of_a_model_are_under_its_licence() -> None:
     (module,) = compile_bytes(tiny_network(1)).modules
     sources = [file for file in module.codegen if file.path.suffix == ".c"]
-    assert all(b"\n * Constants come from that file and are under its licence, too.\n" in file.data for file in sources)
+    assert all(b"\n * Constants come from that file and are also under its licence.\n" in file.data for file in sources)

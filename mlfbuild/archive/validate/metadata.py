@@ -113,7 +113,7 @@ def is_local_time(module: Module) -> bool:
 def parsed_date(text: str) -> datetime | None:
     """Return a date of the format, read as UTC; ``None`` if it has another form.
 
-    The form is ``2024-05-31 09:30:00Z``. TVM writes local time and ends it with ``Z``, too: ``is_local_time`` tells
+    The form is ``2024-05-31 09:30:00Z``. TVM writes local time and also ends it with ``Z``: ``is_local_time`` tells
     which dates those are.
     """
     try:

@@ -1,7 +1,7 @@
 """The first comment of generated C files: the licence of mlfbuild's text, and the generator.
 
 ``LICENCE`` starts every C file that mlfbuild generates or copies; ``report`` states the same licence in bills of
-materials. It applies to mlfbuild's text: constants that come from a model are under the model's licence, too.
+materials. It applies to mlfbuild's text: constants that come from a model are also under the model's licence.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from mlfbuild.native.graph import GraphError, OperatorError
 
 _COPY = "copy or export the model again"
 _CHECK = "run the model in its own runtime; if it runs there, use another compiler (tvm or command)"
-"""The hint for an intact file: its operators break rules that we know, so a copy would break them, too."""
+"""The hint for an intact file: its operators break rules that we know, so a copy would also break them."""
 
 
 class DamagedFileError(GraphError):

@@ -8,7 +8,7 @@ the code::
     budget.check("node 0 (Hardmax) writing 'y'", 1 << 30)  # raises UnsupportedModelError
 
 The limit is relative to the file, because the constants of a network are in its file, except for tables, masks and
-positions. It is generous, because copies of the weights in other types and orders count, too.
+positions. It is generous, because copies of the weights in other types and orders also count.
 """
 
 from __future__ import annotations

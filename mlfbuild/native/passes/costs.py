@@ -12,7 +12,7 @@ whether a network became slower; if a kernel changes much, its row has to.
 The rules of ``Costs.added``, for a chain of so many steps:
 
 1. The rows that the next step needs again are moved to the beginning of their buffer, ``kept`` rows in each step.
-2. If the first operator has padding, the input image is copied into a buffer, too.
+2. If the first operator has padding, the input image is also copied into a buffer.
 3. Steps before the first output row fill the buffers with rows.
 4. Each operator is called in each step in which it has a row inside the image. A call costs ``call``.
 5. A convolution computes blocks of pixels; if the pixels of a step are no multiple of the block, the rest is wasted.

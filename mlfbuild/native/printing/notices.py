@@ -27,7 +27,7 @@ def source_notice(source: str, model_id: str, kernels: tuple[str, ...] = ()) -> 
     """
     lines = [
         *_about(source),
-        "Constants come from that file and are under its licence, too.",
+        "Constants come from that file and are also under its licence.",
         f"Model SHA-256: {model_id}",
     ]
     if kernels:

@@ -188,7 +188,7 @@ class Body:
 
     def take(self, graph: RawGraph, times: int = 1) -> None:
         """Count ``times`` iterations of ``graph``; raises ``UnsupportedModelError`` if there are too many nodes."""
-        # At least one for an empty body: a loop of 2**40 trips must fail, too.
+        # At least one for an empty body: a loop of 2**40 trips must also fail.
         self.around.budget.take(times * max(1, len(graph.nodes)), self.node.place)
 
     def aliases(self, results: Sequence[str], outputs: Sequence[str]) -> Iterator[RawNode]:

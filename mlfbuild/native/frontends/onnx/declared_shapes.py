@@ -126,7 +126,7 @@ def _missing(few: Shape | None, many: Shape) -> Values:
 
 
 def _reduced(shapes: Shapes) -> Values:
-    """Return the reduced axes; one of size 1 does not matter if another one is reduced, too."""
+    """Return the reduced axes; one of size 1 does not matter if another one is also reduced."""
     source, made = shapes.source, shapes.made
     if source is None:
         return None

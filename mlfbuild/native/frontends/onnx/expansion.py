@@ -197,6 +197,6 @@ _RENAMED: Mapping[str, Callable[[_Parts], Iterator[RawNode]]] = {
     "Gelu": _same("Gelu"),  # ONNX has it since opset 20; the default is the same, without approximation
     "QuantizeLinear": _same("QuantizeLinear"),
 }
-"""Operators of the domain com.microsoft that ONNX's own domain has, too, with fewer types or only in late opsets."""
+"""Operators of the domain com.microsoft that ONNX's own domain also has, with fewer types or only in late opsets."""
 
 EXPANDED = frozenset({*_EXPANSIONS, *_RENAMED})

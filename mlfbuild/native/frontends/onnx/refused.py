@@ -60,7 +60,7 @@ class Refusals:
         self._lost.update(filter(None, node.outputs))
 
     def hide(self, node: RawNode) -> bool:
-        """Return whether ``node`` reads a lost tensor; its outputs are then lost, too."""
+        """Return whether ``node`` reads a lost tensor; its outputs are then also lost."""
         if not self._lost or self._lost.isdisjoint(node.reads):
             return False
         self._lost.update(filter(None, node.outputs))

@@ -292,7 +292,7 @@ def _quantization(raw: RawTensor, data: Array | None, where: str) -> Quantizatio
     if not raw.scales:
         return None
     zero_points = raw.zero_points * len(raw.scales) if len(raw.zero_points) == 1 else raw.zero_points
-    axis = raw.axis if len(raw.shape) > 1 else 0  # converters write the dimension of the weights for biases, too
+    axis = raw.axis if len(raw.shape) > 1 else 0  # converters also write the dimension of the weights for biases
     scales = raw.scales
     if data is not None and 0 in scales and len(zero_points) == len(scales):
         scales = _positive(scales, zero_points, axis, data)

@@ -29,7 +29,7 @@ def centred(tensor: Tensor, value: Array) -> Sums:
     """Return ``value`` as float64, without the zero point of a quantised ``tensor``, which is 0 per channel.
 
     A per-channel quantisation has no zero points but 0 (the checks of operators see to that). float64 is exact for
-    every integer here, and makes the sums that follow exact, too.
+    every integer here, and also makes the sums that follow exact.
     """
     # Zero points of weights per channel would need a sum over the inputs per channel, which TFLite's format excludes.
     if tensor.dtype is DType.FLOAT32 or tensor.quantization is None or tensor.quantization.per_channel:

@@ -57,7 +57,7 @@ _SIGNED = {DType.UINT16: DType.INT16, DType.UINT32: DType.INT32, DType.UINT64: D
 
 
 def moved_as(dtype: DType) -> DType:
-    """Return the type of the kernel that moves elements of ``dtype``; C lets it access the unsigned type, too.
+    """Return the type of the kernel that moves elements of ``dtype``; C also lets it access the unsigned type.
 
     For example, uint16 elements are moved by the kernel for int16: C99, 6.5, permits access by the signed type of the
     same size.

@@ -72,7 +72,7 @@ def rounding(layer: Weighted[WeightedOperator]) -> str:
     """
     if any(rescale.shift > 0 for rescale in layer.rescales):
         return "any"
-    # Code for other values, too, has the general form.
+    # Code that also serves other values has the general form.
     if layer.replaceable:
         return "any"
     whole = layer.clamp == (-128, 127)

@@ -35,7 +35,7 @@ class HardSwish(Unary):
         gate = (gate + (1 << 15)) >> 1  # from [-1, 1] to [0, 1]
         product = gate * _multiply(fine, to_output.multiplier)
         # SaturatingDoublingHighMul of hard_swish.h divides in C, that is, towards zero. Rounding to nearest would
-        # differ, because the shift that follows rounds, too.
+        # differ, because the shift that follows also rounds.
         towards_zero = np.where(product < 0, -(-product >> 15), product >> 15)
         return shift_right(towards_zero, -to_output.shift) + output.affine.zero_point
 

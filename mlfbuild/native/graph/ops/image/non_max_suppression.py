@@ -181,7 +181,7 @@ def _real(tensor: Tensor, value: Array) -> Array:
 class NonMaxSuppressionV4(Operator):
     """The positions of at most ``most`` boxes, 0 after them, and their number.
 
-    As in LiteRT, boxes that overlap a better one by ``overlap`` are left out, too, and a box without area does not
+    As in LiteRT, boxes that overlap a better one by ``overlap`` are also left out, and a box without area does not
     overlap itself: it is selected until ``most`` is reached, or the number of boxes with a score above ``score``.
     """
 

@@ -210,7 +210,7 @@ class RoiAlign(Operator):
         width = width if self.half_pixel else max(width, np.float32(1))
         step = np.float32(width) / np.float32(size)
         limit = self.most_samples(pixels)
-        # The maximum on the right bounds NaN, too.
+        # The maximum on the right also bounds NaN.
         # A box is data: without a limit, a damaged one would take forever.
         count = self.samples or int(max(0, min(limit, np.ceil(step) if step == step else 0)))
         at = first.astype(np.float64)
@@ -239,7 +239,7 @@ class RoiAlign(Operator):
         # ONNX takes the greatest of the weighted corners, not of the interpolated samples.
         if self.greatest:
             return total if found is None else found
-        # Zeros are samples, too: the divisor is the same for all boxes of a size.
+        # Zeros are also samples: the divisor is the same for all boxes of a size.
         return total / max(len(rows) * len(columns), 1)
 
 

@@ -28,7 +28,7 @@ from mlfbuild.native.graph.tensors import Array, DType, Inputs, Operands, Tensor
 # Rounded numbers become integers, and a float32 beyond their range is undefined in C. A zero point moves a number by
 # 128 at most, so any limit from 256 on gives the same int8.
 _FAR = np.float32(512)
-"""Numbers beyond it are out of range after a zero point is added, too."""
+"""Numbers beyond it are also out of range after a zero point is added."""
 
 
 class QuantizeRows(Operator):

@@ -98,7 +98,7 @@ class SignalFourier(Single):
         parts = np.array([(math.cos(phase), math.sin(phase)) for phase in signed]).reshape(-1, 2)
         if dtype is DType.FLOAT32:
             return parts.astype(np.float32)
-        # As in KISS FFT: half up, for negative numbers, too. 1 becomes the greatest integer, because 2**15 and 2**31 do
+        # As in KISS FFT: half up, also for negative numbers. 1 becomes the greatest integer, because 2**15 and 2**31 do
         # not fit.
         return np.floor(0.5 + np.iinfo(dtype.numpy).max * parts).astype(dtype.numpy)
 

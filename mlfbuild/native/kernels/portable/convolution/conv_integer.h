@@ -3,7 +3,7 @@
 /*
  * CONV_INTEGER. Input NHWC, output int32 NHWO; the zero point is computed in each run, and is also the padding. The
  * sums are those of matmul_integer.h over the numbers under the window, which are copied to scratch memory; a filter of
- * one element reads the image itself, and a depthwise filter, too. Sums of a depthwise filter do not wrap.
+ * one element reads the image itself, and so does a depthwise filter. Sums of a depthwise filter do not wrap.
  */
 #ifndef MLF_CONV_INTEGER_H_
 #define MLF_CONV_INTEGER_H_

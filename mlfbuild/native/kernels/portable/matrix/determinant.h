@@ -36,7 +36,7 @@ MLF_KERNEL void mlf_determinant_float(int32_t count, int32_t rows, const float *
                 matrix[best * rows + column] = value;
             }
             product *= top[step];
-            if (top[step] == 0.0f) { /* the rest of the column is zero, too */
+            if (top[step] == 0.0f) { /* the rest of the column is also zero */
                 break;
             }
             for (int32_t row = step + 1; row < rows; row++) {

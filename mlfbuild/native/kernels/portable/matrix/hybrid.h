@@ -53,7 +53,7 @@ MLF_KERNEL float mlf_unfused(float x)
 
 /*
  * Return x rounded half away from zero, clamped to 512 in magnitude; NaN is 0. The greatest number below 0.5 is added,
- * because 0.5 would round up the number before 0.5, too.
+ * because 0.5 would also round up the number before 0.5.
  */
 MLF_KERNEL int32_t mlf_nearest_hybrid(float x)
 {

@@ -13,7 +13,7 @@
 
 #include "compiler.h"
 
-/* clang reports SSAT for Armv8-M Baseline, too. */
+/* clang also reports SSAT for Armv8-M Baseline. */
 #if defined(__GNUC__) && defined(__ARM_FEATURE_SAT) && __ARM_ARCH_ISA_THUMB == 2
 #define MLF_HAS_SSAT 1
 #else
