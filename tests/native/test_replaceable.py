@@ -19,7 +19,7 @@ from mlfbuild.native.graph.nodes import evaluate
 from support.errors import raises
 from support.examples import first_on_push, swept
 from support.host_c import SANITIZERS, build, run, run_on_host, write_tree
-from support.native import compile_network, request
+from support.native import compile_network, files_of as files, request
 from support.other_values import with_other_values
 from support.sketch import Sketch, stream
 
@@ -36,10 +36,6 @@ def compiled(model: bytes, cpu: str = "host") -> Library:
 def model(shared: Path, name: str, seed: int | None = None) -> bytes:
     data = (shared / "models" / f"{name}.tflite").read_bytes()
     return data if seed is None else with_other_values(data, seed)
-
-
-def files(library: Library) -> dict[str, bytes]:
-    return {str(file.path): bytes(file.data) for file in library.modules[0].codegen}
 
 
 def blob_of(library: Library) -> ParameterBlob:
@@ -262,11 +258,14 @@ def test_forms_without_a_blob_are_refused() -> None:
         "options.layout": replace(wanted, options=REPLACEABLE | {"layout": "single-file"}),
         "options.interface-api": replace(wanted, options=REPLACEABLE | {"interface-api": "packed"}),
         "options.trace": replace(wanted, options=REPLACEABLE | {"trace": True}),
+        "options.trees": replace(wanted, options=REPLACEABLE | {"trees": "code"}),
         "placement.weights": replace(wanted, placement=Placement(weights=".fast")),
     }
     for place, each in combined.items():
         with raises(UsageError, "not-with-replaceable", place=f"net: {place}"):
             NATIVE.outline(each)
+    with raises(UsageError, "room-for-linked-trees", place="net: options.tree-room"):
+        NATIVE.outline(replace(wanted, options={"tree-room": "4 KiB"}))
 
 
 def test_outline_names_the_files(shared: Path) -> None:

@@ -13,7 +13,8 @@ first. So a call has fewer arguments than with linked constants. What the rest o
 1. The layout of a block depends on the call alone: a constant takes ``Constant.room`` bytes, which is the most that any
    values of this structure need.
 2. Sizes, strides and counts are never marked, and a constant whose elements are indices (``Constant.fixed``) stays in
-   the code. So a blob can change results, but no address.
+   the code. So a blob can change results, but no address. Only the trees of ``tree_stream.h`` have indices in a blob,
+   which the kernel checks.
 3. Which kernel serves a node must not depend on its values. Kernels that need a proof about values are passed over by
    ``by_values``; those of ``READY`` have been examined for this and for rule 2, others are refused.
 
@@ -49,7 +50,7 @@ READY = frozenset(
         "depthwise_large_dsp", "depthwise_scale_dsp", "dot_1x4_dsp", "fully_connected",
         "fully_connected_float_mve", "fully_connected_mve", "fully_connected_thumb", "line_buffer",
         "matmul_dsp", "matmul_thumb", "movement", "mul", "pad", "pool2d", "pool2d_dsp", "pool2d_mve",
-        "quantize", "relu", "softmax", "unary",
+        "quantize", "relu", "softmax", "tree_stream", "unary",
     )
 )  # fmt: skip
 """The kernel headers whose calls keep the rules above."""
