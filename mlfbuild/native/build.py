@@ -111,8 +111,8 @@ def arena_need(request: CompileRequest) -> int:
     It hardly depends on the values of weights: dead channels count, although compiling removes them. Raises the errors
     of ``read_network``, and as lowering.
     """
-    graph = run_passes(read_network(request)[0])
     form = form_of(request)
+    graph = run_passes(read_network(request)[0], replaceable=form.replaceable)
     settings = CodegenSettings(request.cpu, arena_io=form.arena_io, replaceable=form.replaceable)
     plan = plan_memory(graph, lower_all(graph, settings), arena_io=form.arena_io)
     # Other calls, such as those without dead channels, are sometimes packed a little worse.
@@ -174,9 +174,9 @@ def compile_graph(
     # Before lowering, in which sizes become int32 literals.
     check_sizes(graph)
     interface = interface_of(graph, request.interface)
-    whole = run_passes(graph)
     options = request.options
     form, settings = form_of(request), _settings(request, graph)
+    whole = run_passes(graph, replaceable=form.replaceable)
     # A traced network is compared with another runtime, tensor by tensor, so that all channels must be there. And
     # which ones are dead depends on values that may be replaced.
     keep = options.get("dead-channels") == "keep" or settings.trace or settings.replaceable

@@ -254,6 +254,7 @@ def _run(program: LinkedModel, signature: str) -> str:
         "    /* Read the id, so that the linker keeps it if the model is used. */",
         f"    (void)*(const volatile char *)mlf_{program.name}_model_id;",
         *_checks(program, arena=arena),
+        *(["    (void)blob; /* not used: no operator has values */"] if program.blob and "blob[" not in text else []),
         *print_unused(program),
         *print_loading(program),
         *steps,
