@@ -186,8 +186,8 @@ def compile_graph(
         module = graph_executor.graph_module(optimised, whole, interface, settings, request, target, model_id, budget)
         notes = (*optimised.notes, *module.notes)
         return Library((replace(module, notes=notes, tflm=tflm_of(request, graph)),))
-    if form.packed or form.replaceable:
-        check_stateless(graph, request.name, form)
+    if form.packed:
+        check_stateless(graph, request.name)
     hook = bool(options.get("hook", False))
     program, calls, usual = _program(request, optimised, whole, settings, interface, budget, hook=hook, form=form)
     network = compiled_network(program, calls, removed_from_layers(whole, optimised))

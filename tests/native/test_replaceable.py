@@ -22,7 +22,7 @@ from support.examples import first_on_push, swept
 from support.host_c import SANITIZERS, build, run, run_on_host, write_tree
 from support.native import compile_network, files_of as files, request
 from support.other_values import with_other_values
-from support.sketch import Sketch, stream
+from support.sketch import Sketch
 
 REPLACEABLE = {"parameters": "replaceable"}
 PLACES = 10_000
@@ -283,5 +283,3 @@ def test_operators_that_were_not_examined_are_refused(monkeypatch: pytest.Monkey
     with raises(UnsupportedModelError, "parameters-not-replaceable") as caught:
         compile_network(s.graph(["x"], ["y"]), options=REPLACEABLE)
     assert "the kernel l2_normalization" in caught.value.reason
-    with raises(UnsupportedModelError, "parameters-of-state"):
-        compile_network(stream(), options=REPLACEABLE)

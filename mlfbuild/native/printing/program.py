@@ -49,11 +49,11 @@ class ModelStep:
 
 @dataclass(frozen=True)
 class Reset:
-    """The initial value of a part of the state: the constant ``source``, or ``value`` in every byte."""
+    """The initial value of a part of the state: the constant ``source``, or ``value`` in every byte; both as C text."""
 
     offset: int
     size: int
-    value: int = 0
+    value: int | str = 0
     source: str | None = None
 
 

@@ -70,7 +70,7 @@ def print_source(
         print_npu_memory(program, npu),
         *print_copied_weights(program),
         *(print_function(program.graph, function) for function in program.functions),
-        print_reset(program),
+        print_reset(program, "" if program.blob is None else _blob_printing().used(program)),
         *_reentrant_entries(program),
         *(() if program.blob is None else _blob_printing().print_blob_functions(program)),
         print_static_reset(program, placement),
