@@ -69,7 +69,16 @@ from mlfbuild.native.printing import (
     traced_tensors,
 )
 from mlfbuild.native.request_checks import check_request, check_sizes, check_stateless
-from mlfbuild.native.settings import DEFAULT_MEMORY, TFLM, TREES, CodegenSettings, most_constants, tflm_of
+from mlfbuild.native.settings import (
+    DEFAULT_MEMORY,
+    TFLM,
+    TREE_ROOM,
+    TREES,
+    CodegenSettings,
+    most_constants,
+    size_of,
+    tflm_of,
+)
 from mlfbuild.targets import Cpu
 
 _LARGEST_TENSOR = (1 << 31) - 1
@@ -102,8 +111,8 @@ def arena_need(request: CompileRequest) -> int:
     It hardly depends on the values of weights: dead channels count, although compiling removes them. Raises the errors
     of ``read_network``, and as lowering.
     """
-    graph = run_passes(read_network(request)[0])
     form = form_of(request)
+    graph = run_passes(read_network(request)[0], replaceable=form.replaceable)
     settings = CodegenSettings(request.cpu, arena_io=form.arena_io, replaceable=form.replaceable)
     plan = plan_memory(graph, lower_all(graph, settings), arena_io=form.arena_io)
     # Other calls, such as those without dead channels, are sometimes packed a little worse.
@@ -165,9 +174,9 @@ def compile_graph(
     # Before lowering, in which sizes become int32 literals.
     check_sizes(graph)
     interface = interface_of(graph, request.interface)
-    whole = run_passes(graph)
     options = request.options
     form, settings = form_of(request), _settings(request, graph)
+    whole = run_passes(graph, replaceable=form.replaceable)
     # A traced network is compared with another runtime, tensor by tensor, so that all channels must be there. And
     # which ones are dead depends on values that may be replaced.
     keep = options.get("dead-channels") == "keep" or settings.trace or settings.replaceable
@@ -177,8 +186,8 @@ def compile_graph(
         module = graph_executor.graph_module(optimised, whole, interface, settings, request, target, model_id, budget)
         notes = (*optimised.notes, *module.notes)
         return Library((replace(module, notes=notes, tflm=tflm_of(request, graph)),))
-    if form.packed or form.replaceable:
-        check_stateless(graph, request.name, form)
+    if form.packed:
+        check_stateless(graph, request.name)
     hook = bool(options.get("hook", False))
     program, calls, usual = _program(request, optimised, whole, settings, interface, budget, hook=hook, form=form)
     network = compiled_network(program, calls, removed_from_layers(whole, optimised))
@@ -227,8 +236,9 @@ def _pools(program: LinkedModel) -> tuple[Pool, ...]:
 def _settings(request: CompileRequest, graph: Graph) -> CodegenSettings:
     options, form = request.options, form_of(request)
     memory, trace = str(options.get("memory", DEFAULT_MEMORY)), bool(options.get("trace", False))
-    trees = _form_of_trees(graph, request)
-    return CodegenSettings(request.cpu, memory, trace, trees, form.arena_io, form.replaceable)
+    _check_trees(graph, request)
+    trees, room = str(options.get("trees", TREES[0])), size_of(options, TREE_ROOM)
+    return CodegenSettings(request.cpu, memory, trace, trees, form.arena_io, form.replaceable, room)
 
 
 def _cost_of_blob(
@@ -247,17 +257,16 @@ def _cost_of_blob(
     )
 
 
-def _form_of_trees(graph: Graph, request: CompileRequest) -> str:
-    """Return the value of the option ``trees``; raises ``UsageError`` if it is set for a network without trees."""
-    value = request.options.get("trees")
-    if value is not None and not any(isinstance(node.operator, TreeEnsemble) for node in graph.nodes):
+def _check_trees(graph: Graph, request: CompileRequest) -> None:
+    """Raise ``UsageError`` if an option about trees is set for a network without trees."""
+    given = next((key for key in ("trees", TREE_ROOM) if key in request.options), None)
+    if given is not None and not any(isinstance(node.operator, TreeEnsemble) for node in graph.nodes):
         raise UsageError(
             "trees-without-trees",
-            place=f"{request.name}: options.trees",
+            place=f"{request.name}: options.{given}",
             reason="selects the form of decision trees, and the model has none",
             hint="remove it",
         )
-    return TREES[0] if value is None else str(value)
 
 
 def _program(

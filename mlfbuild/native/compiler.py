@@ -80,6 +80,13 @@ class NativeCompiler:
             )
         if request.options.get("parameters") == REPLACEABLE:
             self._check_replaceable(request)
+        elif "tree-room" in request.options:
+            raise UsageError(
+                "room-for-linked-trees",
+                place=f"{request.name}: options.tree-room",
+                reason="reserves memory for other trees, and the parameters of this model are linked",
+                hint="remove it, or use parameters: replaceable",
+            )
         if request.executor == "graph":
             self._check_graph(request)
         elif request.options.get("interface-api") == "packed":
@@ -113,6 +120,7 @@ class NativeCompiler:
             "options.layout": options.get("layout") == "single-file",
             "options.io": options.get("io") == "arena",
             "options.trace": bool(options.get("trace")),
+            "options.trees": options.get("trees") == "code",
             **{f"placement.{name}": getattr(request.placement, name) is not None for name in CONSTANT_CLASSES},
         }
         place = next((key for key, found in excluded.items() if found), None)
@@ -157,7 +165,7 @@ def _check_option(key: str, value: OptionValue) -> Mistake | None:
     from mlfbuild.native.c_calling_form import INTERFACES, LAYOUTS
     from mlfbuild.native.frontends import CONSTANT, DIM, SIGNATURE, STATE
     from mlfbuild.native.graph import MAX_CONSTANTS
-    from mlfbuild.native.settings import DEAD_CHANNELS, IO, MEMORY, TFLM, TREES, most_constants
+    from mlfbuild.native.settings import DEAD_CHANNELS, IO, MEMORY, TFLM, TREE_ROOM, TREES, size_of
 
     if key in _SWITCHES:
         return check_switch(value)
@@ -174,8 +182,8 @@ def _check_option(key: str, value: OptionValue) -> Mistake | None:
     if key == SIGNATURE:
         named = isinstance(value, (str, int)) and not isinstance(value, bool) and str(value).strip()
         return None if named else invalid_option("must be the name of a signature")
-    if key == MAX_CONSTANTS:
-        return None if most_constants({key: value}) is not None else invalid_option("must be a size such as 64 MiB")
+    if key in {MAX_CONSTANTS, TREE_ROOM}:
+        return None if size_of({key: value}, key) is not None else invalid_option("must be a size such as 64 MiB")
     choices = {
         "memory": MEMORY,
         "tflm": TFLM,
@@ -187,7 +195,7 @@ def _check_option(key: str, value: OptionValue) -> Mistake | None:
         "interface-api": INTERFACES,
     }
     if key not in choices:
-        return unknown("option", key, (*choices, MAX_CONSTANTS, *_SWITCHES))
+        return unknown("option", key, (*choices, MAX_CONSTANTS, TREE_ROOM, *_SWITCHES))
     return None if value in choices[key] else invalid_option(f"must be one of {', '.join(choices[key])}")
 
 

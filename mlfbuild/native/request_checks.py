@@ -5,7 +5,7 @@ from __future__ import annotations
 from mlfbuild.core import UnsupportedModelError, UsageError
 from mlfbuild.library import CompileRequest, refused
 from mlfbuild.library.keys import FastWeights
-from mlfbuild.native.c_calling_form import CodeForm, form_of
+from mlfbuild.native.c_calling_form import form_of
 from mlfbuild.native.graph import Graph
 
 _LARGEST_TENSOR = (1 << 31) - 1
@@ -82,15 +82,8 @@ def check_sizes(graph: Graph) -> None:
             raise UnsupportedModelError("tensor-too-large", place=f"{graph.name}: {tensor}", reason=reason, hint=hint)
 
 
-def check_stateless(graph: Graph, name: str, form: CodeForm) -> None:
-    """Raise ``UnsupportedModelError`` if ``graph`` has a state, which packed code and blobs do not know."""
-    if graph.states and form.replaceable:
-        raise UnsupportedModelError(
-            "parameters-of-state",
-            place=f"{name}: {graph.states[0].before!r}",
-            reason="is a state that is kept between runs, whose initial values cannot be replaced",
-            hint="use parameters: linked",
-        )
+def check_stateless(graph: Graph, name: str) -> None:
+    """Raise ``UnsupportedModelError`` if ``graph`` has a state, which packed code does not know."""
     if graph.states:
         raise UnsupportedModelError(
             "packed-interface-without-state",

@@ -24,6 +24,8 @@ DEAD_CHANNELS = ("remove", "keep")
 TREES = ("tables", "code")
 """The values of the option ``trees``: the form of decision trees; the first one is the default."""
 TREES_AS_CODE = TREES[1]
+TREE_ROOM = "tree-room"
+"""The option with the bytes that a blob of parameters reserves for the trees of a network."""
 
 IO = ("caller", "arena")
 """The values of the option ``io``: the memory of inputs and outputs; the first one is the default."""
@@ -34,11 +36,16 @@ _PLAIN_THUMB = ("armv6s-m", "armv7-m", "armv8-m.base")
 
 
 def most_constants(options: Mapping[str, OptionValue]) -> int | None:
-    """Return the value of the option ``max-constants`` in bytes; ``None`` if it is not set or not a size.
+    """Return the value of the option ``max-constants`` in bytes; ``None`` if it is not set or not a size."""
+    return size_of(options, MAX_CONSTANTS)
+
+
+def size_of(options: Mapping[str, OptionValue], key: str) -> int | None:
+    """Return the value of the option ``key`` in bytes; ``None`` if it is not set or not a size.
 
     ``options`` are those of a compile request, where a size is a number of bytes or text such as "64 MiB".
     """
-    value = options.get(MAX_CONSTANTS)
+    value = options.get(key)
     size = parse_size(value) if isinstance(value, str) else value
     return size if isinstance(size, int) and not isinstance(size, bool) and size >= 0 else None
 
@@ -62,6 +69,8 @@ class CodegenSettings:
     """Whether inputs and outputs are in the arena, so that a run may overwrite its inputs."""
     replaceable: bool = False
     """Whether trained values are in a blob that can be replaced, so that the code must not depend on them."""
+    tree_room: int | None = None
+    """The option ``tree-room``: bytes."""
 
     def has(self, feature: str) -> bool:
         """Return whether the CPU has ``feature``, a word of ``Cpu.features``."""

@@ -16,12 +16,13 @@ from mlfbuild.native.build import compile_graph
 from mlfbuild.native.frontends.tflite import parse_tflite
 from mlfbuild.native.graph import Activation, Graph, ops
 from mlfbuild.native.graph.nodes import evaluate
+from mlfbuild.native.lowering import trained
 from support.errors import raises
 from support.examples import first_on_push, swept
 from support.host_c import SANITIZERS, build, run, run_on_host, write_tree
-from support.native import compile_network, request
+from support.native import compile_network, files_of as files, request
 from support.other_values import with_other_values
-from support.sketch import Sketch, stream
+from support.sketch import Sketch
 
 REPLACEABLE = {"parameters": "replaceable"}
 PLACES = 10_000
@@ -36,10 +37,6 @@ def compiled(model: bytes, cpu: str = "host") -> Library:
 def model(shared: Path, name: str, seed: int | None = None) -> bytes:
     data = (shared / "models" / f"{name}.tflite").read_bytes()
     return data if seed is None else with_other_values(data, seed)
-
-
-def files(library: Library) -> dict[str, bytes]:
-    return {str(file.path): bytes(file.data) for file in library.modules[0].codegen}
 
 
 def blob_of(library: Library) -> ParameterBlob:
@@ -262,11 +259,14 @@ def test_forms_without_a_blob_are_refused() -> None:
         "options.layout": replace(wanted, options=REPLACEABLE | {"layout": "single-file"}),
         "options.interface-api": replace(wanted, options=REPLACEABLE | {"interface-api": "packed"}),
         "options.trace": replace(wanted, options=REPLACEABLE | {"trace": True}),
+        "options.trees": replace(wanted, options=REPLACEABLE | {"trees": "code"}),
         "placement.weights": replace(wanted, placement=Placement(weights=".fast")),
     }
     for place, each in combined.items():
         with raises(UsageError, "not-with-replaceable", place=f"net: {place}"):
             NATIVE.outline(each)
+    with raises(UsageError, "room-for-linked-trees", place="net: options.tree-room"):
+        NATIVE.outline(replace(wanted, options={"tree-room": "4 KiB"}))
 
 
 def test_outline_names_the_files(shared: Path) -> None:
@@ -275,12 +275,11 @@ def test_outline_names_the_files(shared: Path) -> None:
     assert {path for path in files(compiled(model(shared, "kws_int8"))) if "mlfbuild/" not in path} <= names
 
 
-def test_operators_that_were_not_examined_are_refused() -> None:
+def test_operators_that_were_not_examined_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trained, "READY", trained.READY - {"l2_normalization.h"})
     s = Sketch("net")
     s.tensor("x", 1, 64, scale=0.1)
     s.node(ops.L2Normalization(), "x", s.tensor("y", 1, 64, scale=1 / 128, zero_point=0))
     with raises(UnsupportedModelError, "parameters-not-replaceable") as caught:
         compile_network(s.graph(["x"], ["y"]), options=REPLACEABLE)
     assert "the kernel l2_normalization" in caught.value.reason
-    with raises(UnsupportedModelError, "parameters-of-state"):
-        compile_network(stream(), options=REPLACEABLE)

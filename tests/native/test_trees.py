@@ -15,10 +15,11 @@ from mlfbuild.core import UnsupportedModelError, UsageError
 from mlfbuild.library import Library
 from mlfbuild.native.frontends.onnx import parse_onnx
 from mlfbuild.native.graph import Graph, evaluate
+from mlfbuild.native.lowering.classifiers import tree_stream
 from support.board_cases import wrong_networks
 from support.classical_networks import VALUE, Trees, classical, forest, linear_pipeline, ml, special
 from support.host_c import run_many_on_host
-from support.native import compile_network, generated
+from support.native import compile_network, files_of, generated
 from support.onnx_models import reference
 
 Array = npt.NDArray[Any]
@@ -238,10 +239,10 @@ def test_code_is_comparisons_and_votes() -> None:
 
 def test_the_option_is_for_networks_with_trees() -> None:
     graph = parse_onnx(linear_pipeline(), "net", "net.onnx")
-    for form in FORMS:
+    for key, value in (("trees", "tables"), ("trees", "code"), ("tree-room", "4 KiB")):
         with pytest.raises(UsageError) as caught:
-            compile_network(graph, options={"trees": form})
-        assert (caught.value.code, caught.value.place) == ("trees-without-trees", "net: options.trees")
+            compile_network(graph, options={key: value})
+        assert (caught.value.code, caught.value.place) == ("trees-without-trees", f"net: options.{key}")
 
 
 def test_features_that_are_not_monotonic_stay_floats() -> None:
@@ -256,3 +257,68 @@ def test_features_that_are_not_monotonic_stay_floats() -> None:
     assert ".type = MLF_TREE_FLOAT32," in generated(library)
     ((made,),) = run_many_on_host([(library, library.modules[0], (x,))])
     np.testing.assert_array_equal(made.reshape(1, 1), reference(data, {"x": x})[0])
+
+
+REPLACEABLE = {"parameters": "replaceable"}
+
+
+def replaceable(each: Case, room: str = "64 KiB") -> Library:
+    return compile_network(each.graph, options={**REPLACEABLE, "tree-room": room})
+
+
+@pytest.mark.parametrize("seeds", [range(5), pytest.param(range(5, 60), marks=pytest.mark.sweep)])
+def test_trees_in_a_blob_are_exact(seeds: range) -> None:
+    cases = [random_case(seed, f"net{seed}") for seed in seeds]
+    assert_exact(cases, [replaceable(each, "1 MiB") for each in cases])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_forests_of_other_shapes_have_the_same_code(dtype: str) -> None:
+    x = np.zeros((ROWS, 6), dtype)
+    shapes = [(4, 5, True), (9, 3, False), (1, 7, True), (2, 0, True)]
+    forests = [forest(seed, 3, trees=trees, depth=depth, single=single)
+               for seed, (trees, depth, single) in enumerate(shapes)]  # fmt: skip
+    for made in forests:
+        made.nodes.append((99, 0, "BRANCH_LEQ", 1, 0.5, 1, 2, 0))  # also a forest of single leaves has a node
+        made.nodes += [(99, number, "LEAF", 0, 0.0, 0, 0, 0) for number in (1, 2)]
+        made.votes += [(99, 1, 0, 1.0), (99, 2, 1, 2.0)]
+    first, *others = (files_of(replaceable(case(made, x, "net"))) for made in forests)
+    for other in others:
+        differing = {path for path in first if first[path] != other.get(path)}
+        assert differing == {"host/parameters/net.bin", "host/src/net_lib1.c"} and first.keys() == other.keys()
+
+
+def test_room_for_trees() -> None:
+    made = case(forest(4, 3, trees=4, depth=5), np.zeros((1, 6), np.float32), "net")
+    (size,) = re.findall(
+        r"stream uint32_t\[(\d+)\]", files_of(replaceable(made, "3000"))["host/parameters/net.txt"].decode()
+    )
+    assert 4 * int(size) == 3000
+    text = generated(compile_network(made.graph, options=REPLACEABLE))
+    (room,) = re.findall(r"mlf_tree_stream\(&shape, 6, (\d+), ", text)
+    assert int(room).bit_count() == 1
+    with pytest.raises(UnsupportedModelError) as caught:
+        replaceable(made, "200")
+    assert caught.value.code == "trees-beyond-room" and "tree-room reserves 200" in caught.value.reason
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.sweep) for seed in range(1, 8))])
+def test_no_table_of_trees_leads_outside_memory(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one whose CRC-32 is right."""
+    random = np.random.default_rng(seed)
+
+    def garbage(*_: Any) -> Array:
+        places = random.integers(0, 1100, 1000)
+        heads = random.integers(0, 1 << 32, 1000), places, places << 4 | places % 16, 1 << 31 | places % 5
+        items = np.zeros((1000, 2), np.uint32)
+        items[:, 0], items[:, 1] = random.choice(np.stack(heads).reshape(-1), 1000), random.integers(0, 1 << 32, 1000)
+        items[: 4 * seed + 1, 0] = places[: 4 * seed + 1] + 1
+        return items
+
+    monkeypatch.setattr(tree_stream, "_items", garbage)
+    jobs = []
+    for number, dtype in enumerate(("float32", "int8", "uint16")):
+        x = np.arange(ROWS * 40).reshape(ROWS, 40).astype(dtype)
+        library = replaceable(case(forest(1, 3, width=40), x, f"net{number}"), "8000")
+        jobs.append((library, library.modules[0], (x,)))
+    assert len(run_many_on_host(jobs, sanitize=True)) == 3

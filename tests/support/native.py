@@ -57,3 +57,8 @@ def generated(library: Library, ending: str = "_lib0.c") -> str:
     """
     (file,) = (file for file in library.modules[0].codegen if str(file.path).endswith(ending))
     return re.sub(r"(Kernel headers SHA-256: )\w+", rf"\g<1>{64 * '0'}", file.data.decode())
+
+
+def files_of(library: Library) -> dict[str, bytes]:
+    """Return the content of the codegen files of the only module, by path."""
+    return {str(file.path): bytes(file.data) for file in library.modules[0].codegen}

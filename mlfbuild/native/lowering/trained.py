@@ -13,7 +13,8 @@ first. So a call has fewer arguments than with linked constants. What the rest o
 1. The layout of a block depends on the call alone: a constant takes ``Constant.room`` bytes, which is the most that any
    values of this structure need.
 2. Sizes, strides and counts are never marked, and a constant whose elements are indices (``Constant.fixed``) stays in
-   the code. So a blob can change results, but no address.
+   the code. So a blob can change results, but no address. Only the trees of ``tree_stream.h`` have indices in a blob,
+   which the kernel checks.
 3. Which kernel serves a node must not depend on its values. Kernels that need a proof about values are passed over by
    ``by_values``; those of ``READY`` have been examined for this and for rule 2, others are refused.
 
@@ -43,13 +44,26 @@ _BY_VALUES = "is chosen by values, which parameters: replaceable leaves open"
 READY = frozenset(
     f"{name}.h"
     for name in (
-        "add", "add_either", "compiler", "conv2d", "conv2d_dsp", "conv2d_float_mve", "conv2d_float_vfp",
-        "conv2d_long_dsp", "conv2d_mve", "conv2d_thumb", "depthwise_conv2d", "depthwise_conv2d_dsp",
-        "depthwise_conv2d_float_mve", "depthwise_conv2d_mve", "depthwise_conv2d_thumb",
-        "depthwise_large_dsp", "depthwise_scale_dsp", "dot_1x4_dsp", "fully_connected",
-        "fully_connected_float_mve", "fully_connected_mve", "fully_connected_thumb", "line_buffer",
-        "matmul_dsp", "matmul_thumb", "movement", "mul", "pad", "pool2d", "pool2d_dsp", "pool2d_mve",
-        "quantize", "relu", "softmax", "unary",
+        "abs", "add", "add_either", "add_n", "arg_max", "atan", "atan2", "batch_matmul", "batch_matmul_int16",
+        "bitwise", "cast", "comparisons", "compiler", "complex_parts", "conv2d", "conv2d_dsp",
+        "conv2d_float_mve", "conv2d_float_vfp", "conv2d_int16", "conv2d_int16_dsp", "conv2d_int16_mve",
+        "conv2d_long_dsp", "conv2d_mve", "conv2d_offset", "conv2d_offset_dsp", "conv2d_thumb", "conv_integer",
+        "cumsum", "depthwise_conv2d", "depthwise_conv2d_dsp", "depthwise_conv2d_float_mve",
+        "depthwise_conv2d_int16", "depthwise_conv2d_int16_dsp", "depthwise_conv2d_int16_mve",
+        "depthwise_conv2d_mve", "depthwise_conv2d_thumb", "depthwise_conv2d_wide", "depthwise_large_dsp",
+        "depthwise_scale_dsp", "determinant", "dft", "div", "dot_1x4_dsp", "elu", "erf", "exp", "filter_bank",
+        "floor", "floor_div", "fourier", "fourier_dsp", "fourier_mve", "framing", "fully_connected",
+        "fully_connected_float_mve", "fully_connected_in_double", "fully_connected_int16",
+        "fully_connected_mve", "fully_connected_thumb", "gather", "gelu", "gru", "hard_swish", "hybrid",
+        "l2_normalization", "l2_normalization_shifted", "line_buffer", "logical", "logistic", "lstm",
+        "lstm_dsp", "matmul_dsp", "matmul_integer", "matmul_thumb", "maximum", "movement", "mul",
+        "non_max_suppression", "pad", "pairwise_coupling", "pool2d", "pool2d_dsp", "pool2d_half_even",
+        "pool2d_half_even_dsp", "pool2d_half_even_mve", "pool2d_half_up", "pool2d_half_up_dsp", "pool2d_mve",
+        "pow", "quantize", "quantize_dynamic", "quantize_int32", "reduce", "reduce_half_even", "relu",
+        "resize", "resize_half_up", "reverse_sequence", "sampling", "scatter", "scatter_elements", "select",
+        "shift", "sin", "softmax", "spectrum", "spectrum_dsp", "spectrum_mve", "sqrt", "squared_distances",
+        "svdf", "topk", "transpose_conv", "transpose_conv_int16", "transpose_conv_wide", "tree_stream",
+        "unary",
     )
 )  # fmt: skip
 """The kernel headers whose calls keep the rules above."""

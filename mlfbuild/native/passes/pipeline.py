@@ -85,12 +85,15 @@ PASSES = (
 )
 
 
-def run_passes(graph: Graph) -> Graph:
+def run_passes(graph: Graph, *, replaceable: bool = False) -> Graph:
     """Return ``graph`` after all passes; inputs and outputs keep their names, order and values.
+
+    If trained values are ``replaceable``, weights keep their zero points, because the values decide about those.
 
     The order of the passes matters and is explained above. The graph that is given does not change, and a pass that
     does not apply leaves its nodes as they are.
     """
     for one_pass in PASSES:
-        graph = one_pass(graph)
+        if not (replaceable and one_pass is fold_weight_offsets):
+            graph = one_pass(graph)
     return graph

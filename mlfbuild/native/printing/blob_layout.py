@@ -100,6 +100,11 @@ class BlobBuilder:
             self._tensors[name] = self.add(ParameterBlock(((0, constant),), aligned(constant.space)))
         return self._tensors[name]
 
+    def add_state(self, state: Tensor, initial: Constant) -> int:
+        """Add the initial value of a state, of which all bytes are equal if it has one byte; return its offset."""
+        self._steps.append(f"{len(self._steps)} state {_shape(state)}; initial uint8_t[{initial.size}]")
+        return self.add(ParameterBlock(((0, initial),), aligned(initial.space)))
+
     def note(self, comment: str, call: KernelCall | None) -> None:
         """Note the next step, which ``comment`` describes: it is ``call``, or needs no code."""
         line = f"{len(self._steps)} {comment}"

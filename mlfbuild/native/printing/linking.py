@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from mlfbuild.library.cgen import wrapped
 from mlfbuild.native.c_calling_form import C_INTERFACE, CodeForm
 from mlfbuild.native.graph import C_TYPES, Graph, Node, State
@@ -221,7 +223,13 @@ class _Linking:
         """Return the initial value of ``state``."""
         offset, content = self.plan.locations[state.before].position, state.initial.tobytes()
         # A memset needs no constant in flash; most states begin as zeros or a zero point.
-        if content.count(content[0]) == len(content):
+        one_byte = content.count(content[0]) == len(content)
+        if self.blob is not None:
+            stored = np.frombuffer(content[: 1 if one_byte else None], np.uint8)
+            at = self.blob.add_state(self.graph.tensor(state.before), Constant.array("initial", "uint8_t", stored))
+            place = f"blob[{at}]"
+            return Reset(offset, len(content), place) if one_byte else Reset(offset, len(content), source=f"&{place}")
+        if one_byte:
             return Reset(offset, len(content), content[0])
         value = Constant.array("initial", C_TYPES[self.graph.tensor(state.before).dtype], state.initial)
         name = self._constant(replace(value, name=f"{self.prefix}_initial_{offset}"), value)

@@ -60,12 +60,13 @@ def print_blob_state(program: LinkedModel) -> str:
 
 def print_run(program: LinkedModel, signature: str, variant: Variant) -> str:
     """Return the run function ``signature``, which runs the model with the blob that is used."""
-    arguments = [used(program), *program.tensor_structs, *_arenas(program), *variant.parameters]
+    arguments = [used(program), *program.tensor_structs, *_memories(program), *variant.parameters]
     return print_definition(signature, [f"    return {wrapped(f'{run_with(program)}(', arguments, ')', 11)};"])
 
 
-def _arenas(program: LinkedModel) -> list[str]:
-    return [each.parameter for each in program.workspaces]
+def _memories(program: LinkedModel) -> list[str]:
+    """Return the parameters for memory of the caller."""
+    return [*(each.parameter for each in program.workspaces), *(["kept"] if program.resets else [])]
 
 
 def print_blob_functions(program: LinkedModel) -> Iterator[str]:
@@ -105,7 +106,7 @@ def _test(program: LinkedModel, check: str) -> str:
     inputs = zip(ports.inputs, starts, strict=False)
     outputs = list(zip(ports.outputs, starts[len(ports.inputs) :], strict=True))
     nulls = ["NULL" for _ in whole(program).parameters]
-    arguments = ["(const uint8_t *)blob", "&inputs", "&outputs", *_arenas(program), *nulls]
+    arguments = ["(const uint8_t *)blob", "&inputs", "&outputs", *_memories(program), *nulls]
     call = wrapped(f"{run_with(program)}(", arguments, ")", 8)
     body = [
         f"    struct {prefix}_inputs inputs;",
@@ -122,6 +123,7 @@ def _test(program: LinkedModel, check: str) -> str:
         "    }",
         f"    vector = (const uint8_t *)blob + {program.blob.size};",
         "    left = ((const uint32_t *)blob)[21];",
+        *([f"    result = {prefix}_reset_with((const uint8_t *)blob, kept);"] if program.resets else []),
         f"    for (; left > 0u && result == 0; left--, vector += {program.blob.vector}) {{",
         *(f"        inputs.{port.member} = (void *)(uintptr_t)&vector[{at}];" for port, at in inputs),
         *([] if ports.inputs else ["        inputs.unused = NULL;"]),
@@ -139,7 +141,7 @@ def _test(program: LinkedModel, check: str) -> str:
         "    }",
         "    return result;",
     ]
-    arenas = (f"void *{arena}" for arena in _arenas(program))
+    arenas = (f"void *{memory}" for memory in _memories(program))
     parameters = ["const void *blob", "size_t size", *arenas, "void *results"]
     return print_definition(wrapped(f"int32_t mlf_{name}_test_parameters(", parameters, ")", 0), body)
 
@@ -157,7 +159,7 @@ def print_blob_declarations(program: LinkedModel) -> Iterator[str]:
         f"\n#define {upper}_PARAMETERS_SIZE {program.blob.size}"
     )
     results = sum(aligned(port.tensor.size) for port in program.interface.outputs)
-    arenas = _arenas(program)
+    memories = _memories(program)
     yield brief("Size in bytes of the memory that a test of parameters needs for outputs") + (
         f"\n#define {upper}_PARAMETERS_RESULTS_SIZE {results}"
     )
@@ -171,6 +173,7 @@ def print_blob_declarations(program: LinkedModel) -> Iterator[str]:
         brief(
             f'uses other trained values in module "{name}" from the next run on, after all checks have passed',
             "Runs that have begun end with the values before. The blob must not change while it is used.",
+            *(["Reset each state afterwards: it was computed with the values before."] if program.resets else []),
             r"\param blob the blob, aligned to 16 bytes",
             r"\param size the number of bytes that may be read",
             rf"\return 0, or one of {upper}_BLOB_*; the values before stay in use then",
@@ -189,12 +192,15 @@ def print_blob_declarations(program: LinkedModel) -> Iterator[str]:
     )
     yield brief(
         "runs a blob that is not used yet with the test vectors in it, and compares all outputs",
-        *(rf"\param {arena} as for mlf_{name}_run" for arena in arenas),
+        *(
+            rf"\param {memory} as for mlf_{name}_run{', but of the test alone' * (memory == 'kept')}"
+            for memory in memories
+        ),
         rf"\param results {upper}_PARAMETERS_RESULTS_SIZE bytes, aligned to 16, for outputs",
         rf"\return 0 (also without vectors), or one of {upper}_BLOB_*, or the result of the run",
     ) + (
         f"\nint32_t mlf_{name}_test_parameters(\n  const void* blob,\n  size_t size,\n"
-        + "".join(f"  void* {arena},\n" for arena in arenas)
+        + "".join(f"  void* {memory},\n" for memory in memories)
         + "  void* results\n);"
     )
     yield brief("returns the version of the parameters in use, a number of the user's") + (

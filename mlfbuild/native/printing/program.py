@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mlfbuild.native.c_calling_form import C_INTERFACE, CodeForm
 from mlfbuild.native.graph import Graph, Node, Tensor
-from mlfbuild.native.graph.ops import Fused
+from mlfbuild.native.graph.ops import Fused, TreeEnsemble
 from mlfbuild.native.lowering import Constant
 from mlfbuild.native.memory import Plan, WeightPlan
 from mlfbuild.native.printing.arenas import PrintedWorkspace, workspaces_of
@@ -49,11 +49,11 @@ class ModelStep:
 
 @dataclass(frozen=True)
 class Reset:
-    """The initial value of a part of the state: the constant ``source``, or ``value`` in every byte."""
+    """The initial value of a part of the state: the constant ``source``, or ``value`` in every byte; both as C text."""
 
     offset: int
     size: int
-    value: int = 0
+    value: int | str = 0
     source: str | None = None
 
 
@@ -172,10 +172,11 @@ def node_comment(graph: Graph, node: Node) -> str:
     """Return operator, operands and results of ``node``, such as ``CONV_2D int8[1,8,8,3] -> int8[1,8,8,16]``.
 
     Shapes have no spaces. Constants are listed like other operands; a chain has only the operands that come from
-    outside.
+    outside. Tables of trees are left out: their sizes depend on training.
     """
     fused = node.operator if isinstance(node.operator, Fused) else None
-    read = graph.inputs_of(node)[: None if fused is None else len(fused.part.inputs)]
+    count = 1 if isinstance(node.operator, TreeEnsemble) else None if fused is None else len(fused.part.inputs)
+    read = graph.inputs_of(node)[:count]
     shapes = [_shape(tensor.dtype.value, tensor.shape) for tensor in read.present]
     results = [_shape(tensor.dtype.value, tensor.shape) for tensor in graph.outputs_of(node)]
     return f"{operator_label(node)} {', '.join(shapes)} -> {', '.join(results)}"

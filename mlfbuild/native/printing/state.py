@@ -48,8 +48,11 @@ def print_state(program: LinkedModel, placement: Placement) -> str:
     return "\n".join(lines)
 
 
-def print_reset(program: LinkedModel) -> str:
-    """Return the function that resets a state of the caller; empty if the model has no state."""
+def print_reset(program: LinkedModel, blob: str = "") -> str:
+    """Return the function that resets a state of the caller; empty if the model has no state.
+
+    ``blob`` is the pointer to the parameters that are used, if they can be replaced; another function then takes one.
+    """
     if not program.resets:
         return ""
     body = [
@@ -59,7 +62,11 @@ def print_reset(program: LinkedModel) -> str:
         *_reset_lines(program),
         "    return 0;",
     ]
-    return print_definition(f"int32_t mlf_{program.name}_reset(void *kept)", body)
+    head = f"int32_t mlf_{program.name}_reset(void *kept)"
+    if not blob:
+        return print_definition(head, body)
+    any_blob = print_definition(f"static int32_t {program.prefix}_reset_with(const uint8_t *blob, void *kept)", body)
+    return f"{any_blob}\n\n" + print_definition(head, [f"    return {program.prefix}_reset_with({blob}, kept);"])
 
 
 def _reset_lines(program: LinkedModel) -> Iterator[str]:

@@ -42,8 +42,8 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
 def _int8(operator: Relu | LeakyRelu, source: Tensor, output: Tensor) -> KernelCall:
     # Equal scales need no table: a clamp costs no flash and is exact.
     if isinstance(operator, Relu) and source.quantization == output.quantization:
-        minimum, maximum = activation_range(operator.activation, output)
-        return unary_call(operator, source, output, "bound_int8", (trained(minimum), trained(maximum)))
+        bounds = [trained(bound, "int8_t") for bound in activation_range(operator.activation, output)]
+        return unary_call(operator, source, output, "bound_int8", bounds)
     return lower_unary(operator, source, output)
 
 

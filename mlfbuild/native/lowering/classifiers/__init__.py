@@ -29,7 +29,8 @@ For example, a tree that gives 3 if x0 > 0.5, else 1 if x2 <= -1, else 3::
     roots        int32  [0]
 
 With ``trees: code``, each node is a comparison in C (``tree_code``): a quarter to a half of the instructions, and two
-to four times the flash (docs/performance.md has figures).
+to four times the flash (docs/performance.md has figures). With ``parameters: replaceable``, they are one table that has
+room for trees of other shapes (``tree_stream``).
 
 SVM. The kernel of a row with each support vector is a product with a constant matrix (linear, polynomial, sigmoid), or
 EXP(-gamma * SQUARED_DISTANCES) for RBF. The distances have a kernel because the usual expansion |x|^2 - 2 x p + |p|^2

@@ -11,13 +11,12 @@ from mlfbuild.native.graph import Array, Graph, Node
 from mlfbuild.native.graph.ops import TreeEnsemble
 from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, struct_lines
 from mlfbuild.native.lowering.classifiers.tree_code import branch_code
-from mlfbuild.native.lowering.classifiers.tree_splits import NEVER, Splits, Stream, in_stream_order, splits_of
+from mlfbuild.native.lowering.classifiers.tree_splits import Splits, Stream, in_stream_order, splits_of
+from mlfbuild.native.lowering.classifiers.tree_stream import stream_call
 from mlfbuild.native.lowering.common.parameters import input_and_output
 from mlfbuild.native.settings import TREES_AS_CODE, CodegenSettings
 
 _HEADER = "tree_ensemble.h"
-_TO_SECOND, _TO_FIRST = -0x7FFFFF, 0x7FFFFF
-"""The summands of ``mlf_tree_value`` for the bits of floats if NaN goes to the second child, and to the first one."""
 _WORDS = {"shared": 2, "half": 4, "word": 3}
 """The words of a node in each form of the tables."""
 _ARGUMENTS = ("nodes", "roots", "thresholds", "starts", "targets", "weights", "base")
@@ -30,6 +29,9 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     source, *tensors = graph.inputs_of(node).present
     features, thresholds, children, nan, roots, leaves, targets, weights, base = (tensor.known for tensor in tensors)
     splits, roots = splits_of(source.dtype, features, thresholds, nan, children, roots)
+    if settings.replaceable:
+        parts = leaves, targets, weights
+        return stream_call(node, (source, output), splits, roots, parts, base, settings.tree_room)
     if settings.trees == TREES_AS_CODE:
         votes_of = [list(zip(targets[a:b].tolist(), weights[a:b], strict=True)) for a, b in pairwise(leaves.tolist())]
         return branch_code(node, (source, output), splits, roots, votes_of, base, fpu=settings.has("fpu"))
@@ -95,9 +97,7 @@ def _tables(splits: Splits, roots: Array, votes: int) -> _Tables:
     splits, is_node = stream.splits, stream.items >= 0
     nodes = stream.items[is_node]
     stored = (splits.features * 2 + splits.nan if mode == "MIXED" else splits.features)[nodes]
-    # "Less than" one more than the limit. The kernel moves the order of floats, so that NaN is at one of its ends.
-    moved = np.where(splits.nan, _TO_FIRST, _TO_SECOND) if splits.floats else 0
-    beyond = np.where(splits.limits == NEVER, NEVER + 1, splits.limits + 1 + moved)[nodes].astype(np.int32)
+    beyond = splits.stored_limits(nodes)
     # In the narrow forms, a word has a sign and 15 bits.
     narrow = {form: votes <= _WORD and _reach(stream, words) < _WORD for form, words in _WORDS.items()}
     half = narrow["half"] and stored.max(initial=0) < _WORD

@@ -14,6 +14,8 @@ INFINITY = 0x7F800000
 _BELOW = -INFINITY - 2
 NEVER = -(1 << 31) - 1
 """A limit that no value is at most, because it is below int32."""
+_TO_SECOND, _TO_FIRST = -0x7FFFFF, 0x7FFFFF
+"""What ``mlf_tree_value`` adds to the bits of floats if NaN goes to the second child, and to the first one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +40,13 @@ class Splits:
     def nan_mode(self) -> str:
         """``FIRST``, ``SECOND`` or ``MIXED``: where NaN goes in all nodes."""
         return "SECOND" if not self.nan.any() else "FIRST" if self.nan.all() else "MIXED"
+
+    def stored_limits(self, nodes: Array) -> Array:
+        """Return the thresholds of ``nodes`` as the kernels have them, int32: a value is less than that, or not."""
+        # One more than the limit. The kernel moves the order of floats, so that NaN is at one of its ends.
+        moved = np.where(self.nan, _TO_FIRST, _TO_SECOND) if self.floats else 0
+        found = np.where(self.limits == NEVER, NEVER + 1, self.limits + 1 + moved)[nodes]
+        return np.asarray(found, np.int32)
 
 
 def splits_of(
@@ -114,11 +123,11 @@ class Stream:
     splits: Splits
 
 
-def in_stream_order(splits: Splits, roots: Array) -> Stream:
+def in_stream_order(splits: Splits, roots: Array, near: int = _NEAR) -> Stream:
     """Return the stream in which the first child of a node is the item behind it.
 
     If other nodes share that child, a node that is never left by its first child is there instead, and leads to it. A
-    leaf that is a second child is stored behind the next leaf, unless the same leaf is near.
+    leaf that is a second child is stored behind the next leaf, unless the same leaf is among the ``near`` items before.
     """
     children, order = splits.children.tolist(), reachable(splits, roots)
     items: list[int] = []
@@ -138,7 +147,7 @@ def in_stream_order(splits: Splits, roots: Array) -> Stream:
         add_leaf(root)
     for at, behind in pairwise([*order, len(splits.features)]):
         first, second = children[at]
-        if second < 0 and len(items) - latest.get(second, -_NEAR) < _NEAR:
+        if second < 0 and len(items) - latest.get(second, -near) < near:
             seconds[len(items)] = latest[second]
         elif second < 0:
             waiting.setdefault(second, []).append(len(items))

@@ -17,6 +17,7 @@ from mlfbuild.native.lowering.common.int16 import int16_parameters, int16_range_
 from mlfbuild.native.lowering.common.layer import Weighted, WeightedOperator, int8_parameters
 from mlfbuild.native.lowering.common.parameters import array, float_bias, reads, writes
 from mlfbuild.native.lowering.common.window import window_lines
+from mlfbuild.native.lowering.trained import trained
 
 
 def lower_offset(layer: Weighted[Conv2D | FullyConnected]) -> KernelCall:
@@ -25,9 +26,10 @@ def lower_offset(layer: Weighted[Conv2D | FullyConnected]) -> KernelCall:
     if isinstance(layer.operator, FullyConnected):
         source, output = (replace(each, shape=(layer.rows, 1, 1, each.shape[3])) for each in (source, output))
     filter_ = array("filter", "int8_t", layer.weights.known)
+    offset = trained(zero_point(layer.weights))
     return KernelCall(layer.word, "conv2d_offset.h", _parameters(layer, filter_, wide_weights(layer.weights)), (
         *window_lines(layer.node, layer.window, source, output),
-        f"mlf_conv2d_offset_int8(&window, quantization, {zero_point(layer.weights)}, input, filter, channels, output);",
+        f"mlf_conv2d_offset_int8(&window, quantization, {offset}, input, filter, channels, output);",
     ))  # fmt: skip
 
 

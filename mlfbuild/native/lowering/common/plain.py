@@ -31,6 +31,7 @@ from mlfbuild.native.lowering.call import KernelCall, Parameter, ScratchBuffer, 
 from mlfbuild.native.lowering.common.activation import suffix, zero_point
 from mlfbuild.native.lowering.common.broadcast import in_place
 from mlfbuild.native.lowering.common.parameters import input_and_output, reads, scratch, writes
+from mlfbuild.native.lowering.trained import trained
 from mlfbuild.native.settings import CodegenSettings
 
 # 255 * 255 * 2**15 < 2**31.
@@ -96,12 +97,12 @@ def _by_rows(node: Node, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...]
         case L2Normalization(shifted=shifted):
             # uint8 networks of LiteRT round in another order (``shifted``), and that is another kernel.
             way = "_shifted" if shifted and source.dtype is DType.INT8 else ""
-            sizes = [source.elements // depth, depth]
+            numbers = [str(source.elements // depth), str(depth)]
             if source.dtype is DType.INT8:
                 if depth > _LARGEST_DEPTH:
                     raise unsupported(node, f"int8 vectors have at most {_LARGEST_DEPTH} elements, this one {depth}")
-                sizes.append(zero_point(source))
-            line = f"mlf_l2_normalization{way}_{kind}({', '.join(map(str, sizes))}, input, output);"
+                numbers.append(trained(zero_point(source)))
+            line = f"mlf_l2_normalization{way}_{kind}({', '.join(numbers)}, input, output);"
             # In place: the length of a row is known before its first element is written.
             return KernelCall("l2_normalization", f"l2_normalization{way}.h", both, (line,), (0,))
         case PairwiseCoupling():

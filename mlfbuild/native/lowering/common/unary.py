@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mlfbuild.library.cgen import floating
 from mlfbuild.native.graph import LOGISTIC_TABLE, DType, Graph, Node, Operands, Operator, Rescale, Tensor
 from mlfbuild.native.graph.bases import Tabulated
 from mlfbuild.native.graph.ops import Abs, Gelu, Lookup, Neg, Rsqrt, Sigmoid, Sqrt
 from mlfbuild.native.lowering.call import KernelCall, Parameter
 from mlfbuild.native.lowering.common.activation import suffix
 from mlfbuild.native.lowering.common.parameters import array, input_and_output, struct
+from mlfbuild.native.lowering.trained import trained
 from mlfbuild.native.settings import CodegenSettings
 
 
@@ -27,7 +27,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
             return _rescaled_int16(operator, source, output, operator.rescale(source, output))
         case Sqrt() as operator, DType.INT16:
             # No multiplier: the kernel computes the root of int16 in float32, with both scales.
-            scales = (floating(source.affine.scale), floating(output.affine.scale))
+            scales = (trained(source.affine.scale), trained(output.affine.scale))
             return unary_call(operator, source, output, "sqrt_int16", scales)
         case Sigmoid() as operator, DType.INT16:
             scale = operator.table_scale(source)

@@ -124,7 +124,7 @@ def lower_int16_dsp(layer: Weighted[Conv2D | FullyConnected]) -> KernelCall | st
 
 def matmul_lines(layer: Weighted[Conv2D | FullyConnected], copied: int = 0) -> Sequence[str]:
     """Return the local ``matmul`` of rows times a filter, of which so many pairs of channels are ``copied``."""
-    minimum, maximum = layer.clamp
-    fields = {"rows": layer.rows, "inputs": layer.inputs, "outputs": layer.output.shape[-1]}
-    fields |= {"minimum": minimum, "maximum": maximum} | copied_field(copied)
-    return struct_lines("mlf_matmul_int16_dsp", "matmul", fields)
+    minimum, maximum = layer.bounds
+    fields: dict[str, object] = {"rows": layer.rows, "inputs": layer.inputs, "outputs": layer.output.shape[-1]}
+    fields |= {"minimum": minimum, "maximum": maximum}
+    return struct_lines("mlf_matmul_int16_dsp", "matmul", {**fields, **copied_field(copied)})

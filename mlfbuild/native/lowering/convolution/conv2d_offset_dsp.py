@@ -41,7 +41,9 @@ def lower_conv2d_offset_dsp(layer: Weighted[Conv2D]) -> KernelCall | str:
     packed = words(channels)
     if channels is None or packed is None:
         return NOT_EXACT
-    filter_ = Constant.packed(packed, "conv2d_offset_dsp.h", lambda: words(_channels(layer)))
+    # The usual requantisation takes two words more for each pair than the brief one.
+    room = packed.nbytes + 8 * -(-len(channels.bias) // 2) if channels.brief else 0
+    filter_ = Constant.packed(packed, "conv2d_offset_dsp.h", lambda: words(_channels(layer)), room=room)
     groups, depth = groups_of(layer.inputs), layer.source.shape[3]
     row = (groups + _sums(groups)) * 4 * BYTES
     matmul = {**matmul_fields(layer, brief=channels.brief), "inputs": row // BYTES}

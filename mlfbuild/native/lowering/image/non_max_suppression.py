@@ -8,6 +8,7 @@ from mlfbuild.native.graph.ops import DetectionPostProcess, NonMaxSuppression, N
 from mlfbuild.native.lowering.call import KernelCall, Parameter, ScratchBuffer, struct_lines
 from mlfbuild.native.lowering.common.activation import suffix
 from mlfbuild.native.lowering.common.parameters import reads, writes
+from mlfbuild.native.lowering.trained import trained
 from mlfbuild.native.settings import CodegenSettings
 
 _HEADER = "non_max_suppression.h"
@@ -24,7 +25,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     assert isinstance(operator, NonMaxSuppressionV4)
     boxes, scores = inputs
     best = [writes("best_scores", outputs[1])] if len(outputs) > 2 else []
-    numbers = f"{boxes.shape[0]}, {operator.most}, {floating(operator.overlap)}, {floating(operator.score)}"
+    numbers = f"{boxes.shape[0]}, {operator.most}, {trained(operator.overlap)}, {trained(operator.score)}"
     arguments = f"boxes, scores, candidates, positions, {'best_scores' if best else '0'}, found"
     return KernelCall("non_max_suppression", _HEADER, (
         reads("boxes", boxes),
@@ -102,4 +103,4 @@ def _detections(operator: DetectionPostProcess, inputs: list[Tensor], outputs: t
 def _affine(tensor: Tensor) -> str:
     """Return the initialiser of the ``struct mlf_affine`` of a tensor, which kernels of float32 ignore."""
     quantization = tensor.quantization
-    return "1.0f, 0" if quantization is None else f"{floating(quantization.scale)}, {quantization.zero_point}"
+    return "1.0f, 0" if quantization is None else f"{trained(quantization.scale)}, {trained(quantization.zero_point)}"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mlfbuild.library.cgen import braces, floating, integer
 from mlfbuild.native.graph import Graph, Node
 from mlfbuild.native.graph.ops import ResampledLine, ResizeBilinear, ResizeNearestNeighbor
 from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, record_words, struct_lines, unsupported
 from mlfbuild.native.lowering.common.activation import suffix
-from mlfbuild.native.lowering.common.parameters import array, constant, input_and_output
+from mlfbuild.native.lowering.common.parameters import constant, input_and_output
 from mlfbuild.native.settings import CodegenSettings
 
 _LONGEST = 1 << 20
@@ -26,7 +28,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     lengths = list(zip(image, output.shape[1:3], strict=True))
     if isinstance(operator, ResizeNearestNeighbor):
         tables = [
-            array(name, "int32_t", operator.positions(*length))
+            constant(replace(Constant.array(name, "int32_t", operator.positions(*length)), fixed=True))
             for name, length in zip(("rows", "columns"), lengths, strict=True)
         ]
         pixel = source.shape[3] * source.dtype.size
@@ -54,4 +56,4 @@ def _table(name: str, line: ResampledLine, kind: str) -> Constant:
     pixels = list(zip(line.lower.tolist(), line.upper.tolist(), line.share.tolist(), strict=True))
     records = [f"{{{lower}, {upper}, {share(part)}}}" for lower, upper, part in pixels]
     words = record_words("i4,i4,f4" if kind == "float" else "i4,i4,i4", pixels)
-    return Constant.records(name, f"mlf_line_{kind}", records, 4, lambda: words)
+    return replace(Constant.records(name, f"mlf_line_{kind}", records, 4, lambda: words), fixed=True)

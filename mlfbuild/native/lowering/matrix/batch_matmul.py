@@ -10,7 +10,7 @@ from mlfbuild.library.cgen import braces
 from mlfbuild.native.graph import DType, Graph, Node, Tensor, wide_rescale
 from mlfbuild.native.graph.bases import binary_tensors
 from mlfbuild.native.graph.ops import BatchMatmul, MatmulInteger
-from mlfbuild.native.lowering.call import Constant, KernelCall, struct_lines, unsupported
+from mlfbuild.native.lowering.call import Constant, KernelCall, record_words, struct_lines, unsupported
 from mlfbuild.native.lowering.common.activation import suffix
 from mlfbuild.native.lowering.common.binary import binary_quantization
 from mlfbuild.native.lowering.common.parameters import array, constant, reads, writes
@@ -19,11 +19,11 @@ from mlfbuild.native.settings import CodegenSettings
 _DIMENSIONS = 3
 
 
-def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
+def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_batch_matmul_<type>``."""
     operator = node.operator
     if isinstance(operator, MatmulInteger):
-        return _lower_integer(graph, node)
+        return _lower_integer(graph, node, settings)
     assert isinstance(operator, BatchMatmul)
     first, second, output = binary_tensors(graph.inputs_of(node), graph.outputs_of(node))
     if len(output.shape) - 2 > _DIMENSIONS:
@@ -39,8 +39,9 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
             )
         else:
             wide = wide_rescale(rescale)
-            text = braces([wide.multiplier, wide.right_shift])
-            numbers = Constant("rescale", "struct mlf_wide_rescale", text, 4)
+            factor = wide.multiplier, wide.right_shift
+            words = record_words("i2,i2", [factor]).tobytes()
+            numbers = Constant("rescale", "struct mlf_wide_rescale", braces(factor), len(words), words=words)
         parameters.insert(0, constant(numbers))
         arguments = f"{numbers.name}, {arguments}"
     (rows, depth), (_, columns) = operator.sizes(first, second)
@@ -62,7 +63,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     return KernelCall("batch_matmul", header, tuple(parameters), (*shape, line))
 
 
-def _lower_integer(graph: Graph, node: Node) -> KernelCall:
+def _lower_integer(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_matmul_integer``."""
     inputs, (output,) = graph.inputs_of(node), graph.outputs_of(node)
     (rows, zero_point, weights), offsets = inputs[:3], inputs.optional(3)
@@ -79,11 +80,12 @@ def _lower_integer(graph: Graph, node: Node) -> KernelCall:
     ]
     arguments = "&matrix, input, *zero_point, weights, sums"
     # Without offsets, a simpler kernel does the same.
-    if known.any():
+    shifted = offsets is not None if settings.replaceable else bool(known.any())
+    if shifted:
         parameters.append(array("offsets", "int32_t", known))
         arguments += ", offsets"
     fields = {"rows": str(rows.elements // depth), "inputs": str(depth), "outputs": str(outputs)}
-    kernel = "mlf_matmul_integer_offset" if known.any() else "mlf_matmul_integer"
+    kernel = "mlf_matmul_integer_offset" if shifted else "mlf_matmul_integer"
     return KernelCall("matmul_integer", "matmul_integer.h", (
         *parameters,
         writes("output", output),

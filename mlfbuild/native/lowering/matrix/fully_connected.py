@@ -21,6 +21,7 @@ from mlfbuild.native.lowering.convolution.conv2d_int16_dsp import lower_int16_ds
 from mlfbuild.native.lowering.convolution.conv2d_int16_mve import lower_int16_mve
 from mlfbuild.native.lowering.convolution.conv2d_thumb import lower_thumb
 from mlfbuild.native.lowering.matrix.fully_connected_mve import lower_fully_connected_mve
+from mlfbuild.native.lowering.trained import trained
 from mlfbuild.native.settings import CodegenSettings
 
 _SPECIALISED = Specialised[FullyConnected](
@@ -71,12 +72,12 @@ def _lower_portable(layer: Weighted[FullyConnected]) -> KernelCall:
 def _lower_in_double(layer: Weighted[FullyConnected]) -> KernelCall:
     # Of the weights without their zero point, which is how the kernel multiplies them.
     bias = Constant.array("bias", "int32_t", layer.folded_bias(wide_weights(layer.weights)))
-    scale, offset = double_scale(layer.source, layer.weights, layer.output), zero_point(layer.weights)
+    scale, offset = double_scale(layer.source, layer.weights, layer.output), trained(zero_point(layer.weights))
     fields = {
         # The mantissa has 53 bits. In two parts, each product with a 32-bit sum fits into 64 bits.
-        "high": f"{scale.mantissa >> 27}U",
-        "low": f"{scale.mantissa & ((1 << 27) - 1)}U",
-        "shift": min(scale.shift - 27, 63),
+        "high": trained(scale.mantissa >> 27, "uint32_t"),
+        "low": trained(scale.mantissa & ((1 << 27) - 1), "uint32_t"),
+        "shift": trained(min(scale.shift - 27, 63)),
     }
     parameters = int8_parameters(layer, array("weights", "int8_t", layer.weights.known), bias)
     arguments = f"&matrix, &scale, quantization, {offset}, input, weights, bias, output"

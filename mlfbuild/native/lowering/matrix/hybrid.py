@@ -22,6 +22,7 @@ from mlfbuild.native.lowering.call import KernelCall, Parameter, struct_lines
 from mlfbuild.native.lowering.common.activation import float_range_line
 from mlfbuild.native.lowering.common.parameters import array, float_bias, reads, scratch, writes
 from mlfbuild.native.lowering.common.window import window_lines
+from mlfbuild.native.lowering.trained import trained
 from mlfbuild.native.settings import CodegenSettings
 
 _HEADER = "hybrid.h"
@@ -164,7 +165,7 @@ def _struct(operator: Hybrid, tensors: HybridTensors) -> Sequence[str]:
         "step": str(int(tensors.weights.affine.per_channel)),
         "weight_sums": "weight_sums" if offset else "NULL",
         "bias": "bias",
-        "channel_first": str(int(operator.channel_first(tensors.weights))),
+        "channel_first": trained(int(operator.channel_first(tensors.weights))),
         "range": "range",
     }
     return struct_lines("mlf_hybrid", "hybrid", fields)

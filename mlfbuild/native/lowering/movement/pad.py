@@ -26,7 +26,7 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
     shape = struct_lines("mlf_padding", "shape", _padding_fields(node, operator, source))
     value = operator.value(output)
-    number = value if source.dtype is DType.FLOAT32 else int(value)
+    number = float(value) if source.dtype is DType.FLOAT32 else int(value)
     c_type = "" if source.dtype is DType.FLOAT32 else C_TYPES[source.dtype]
     text = trained(number, c_type) if source.dtype in _QUANTIZED else integer(int(value))
     statement = f"mlf_pad_{suffix(source.dtype)}(&shape, {text}, input, output);"

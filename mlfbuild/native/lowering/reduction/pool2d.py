@@ -45,9 +45,7 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     most = _MOST_PIXELS[source.dtype]
     if math.prod(operator.filter) > most:
         raise unsupported(node, f"{source.dtype.value} pools have at most {most} pixels")
-    minimum, maximum = activation_range(operator.activation, output)
-    ends = (minimum, maximum) if operator.activation is Activation.NONE else (trained(minimum), trained(maximum))
-    bounds = f"const struct mlf_int32_range range = {{{', '.join(map(str, ends))}}};"
+    bounds = f"const struct mlf_int32_range range = {{{', '.join(_bounds(operator.activation, output))}}};"
     if source.dtype is not DType.INT8:
         return _call(node, "", bounds, source, output)
     many = "" if isinstance(operator, MaxPool2D) else _limit(math.prod(operator.filter))
@@ -58,6 +56,11 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
         del limits["_mve"]  # there is no such kernel
     stem = "pool2d_half_up" if half_up else "pool2d"
     return choose_core(settings, stem, lambda way: _call(node, way, bounds, source, output, half_up=half_up), limits)
+
+
+def _bounds(activation: Activation, output: Tensor) -> tuple[str, str]:
+    minimum, maximum = activation_range(activation, output)
+    return (str(minimum), str(maximum)) if activation is Activation.NONE else (trained(minimum), trained(maximum))
 
 
 def _limit(pixels: int) -> str:
@@ -95,7 +98,7 @@ def _lower_half_even(
     records = [f"{{{ends[0]}, {ends[1]}, {rescale_text(factor)}}}" for factor in factors]
     words = record_words("i4,i4,i4,i2,i2", [(*ends, *rescale_fields(factor)) for factor in factors])
     rescalings = Constant.records("rescalings", "mlf_rescaling", records, 2, lambda: words)
-    bounds = (*map(str, activation_range(operator.activation, output)), str(operator.most), "rescalings")
+    bounds = (*_bounds(operator.activation, output), str(operator.most), "rescalings")
     return choose_core(settings, _HALF_EVEN, lambda way: KernelCall("average_pool", f"{_HALF_EVEN}{way}.h", (
         constant(rescalings),
         *input_and_output(source, output),

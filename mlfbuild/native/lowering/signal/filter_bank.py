@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mlfbuild.native.graph import Graph, Node
 from mlfbuild.native.graph.ops import (
@@ -13,15 +14,15 @@ from mlfbuild.native.graph.ops import (
     SignalPcan,
     logarithms,
 )
-from mlfbuild.native.lowering.call import KernelCall, struct_lines
-from mlfbuild.native.lowering.common.parameters import array, reads, writes
+from mlfbuild.native.lowering.call import Constant, KernelCall, struct_lines
+from mlfbuild.native.lowering.common.parameters import array, constant, reads, writes
 from mlfbuild.native.settings import CodegenSettings
 
 _STATE = (1, 2)
 """Positions of the estimate of the noise among the inputs and among the outputs."""
 
 
-def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
+def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_signal_<operator>``; all of its kernels are in one header."""
     sources, (output, *kept) = list(graph.inputs_of(node).present), graph.outputs_of(node)
     count = sources[0].elements
@@ -30,8 +31,16 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
         case SignalFilterBank(channels=channels):
             names = ("weights", "others", "starts", "firsts", "widths")
             # Whether a weight is negative is a literal, so that the compiler drops the signed products if none is.
-            negative = any(tensor.data is not None and bool((tensor.data < 0).any()) for tensor in sources[1:3])
-            parameters += [reads(name, tensor) for name, tensor in zip(names, sources[1:], strict=True)]
+            weights = [tensor.data for tensor in sources[1:3]]
+            negative = settings.replaceable or any(data is not None and bool((data < 0).any()) for data in weights)
+            parameters += [reads(name, tensor) for name, tensor in zip(names[:2], sources[1:3], strict=True)]
+            # Positions, which are not in a blob that can be replaced.
+            parameters += [
+                constant(replace(Constant.array(name, "int16_t", tensor.known), fixed=True))
+                if settings.replaceable
+                else reads(name, tensor)
+                for name, tensor in zip(names[2:], sources[3:], strict=True)
+            ]
             lines = [f"const struct mlf_filter_bank bank = {{{channels}, {', '.join(names)}}};"]
             word, arguments = "filter_bank", f"&bank, {int(negative)}, input"
         case SignalFilterBankSquareRoot():

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mlfbuild.native.graph import DType, Graph, Node, Tensor
 from mlfbuild.native.graph.ops import SignalFourier
 from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, struct_lines
 from mlfbuild.native.lowering.common.candidates import choose_core
-from mlfbuild.native.lowering.common.parameters import array, input_and_output
+from mlfbuild.native.lowering.common.parameters import constant, input_and_output
 from mlfbuild.native.settings import CodegenSettings
 
 _TYPES = {DType.INT16: ("int16", "int16_t"), DType.INT32: ("int32", "int32_t"), DType.FLOAT32: ("float", "float")}
@@ -45,7 +47,7 @@ def _call(operator: SignalFourier, source: Tensor, output: Tensor, way: str) -> 
         Parameter(f"const {c_type} *", "roots", Constant.array(
             "roots", c_type, operator.roots(source.dtype).reshape(-1)
         )),
-        array("order", "uint16_t", operator.order()),
+        constant(replace(Constant.array("order", "uint16_t", operator.order()), fixed=True)),
         *input_and_output(source, output),
     ), tuple(body))  # fmt: skip
 

@@ -20,26 +20,30 @@ struct mlf_table_scale {
 
 MLF_KERNEL int32_t mlf_table_argument(const struct mlf_table_scale *scale, int32_t value)
 {
-    return (value * scale->multiplier + (1 << scale->shift >> 1)) >> scale->shift;
+    return (int32_t)((uint32_t)value * (uint32_t)scale->multiplier + (1u << scale->shift >> 1)) >> scale->shift;
 }
 
-/* Return the table's value at magnitude, which has this many bits between two entries; beyond the table, greatest. */
-MLF_KERNEL int32_t mlf_table_between(const uint16_t *table, int32_t magnitude, int32_t bits, int32_t greatest)
+/*
+ * Return the table's value at the magnitude of argument, which has this many bits between two entries; beyond the table,
+ * greatest. Unsigned, so that no argument is below the table, whatever scale it is of.
+ */
+MLF_KERNEL int32_t mlf_table_between(const uint16_t *table, int32_t argument, int32_t bits, int32_t greatest)
 {
-    const int32_t step = magnitude >> bits;
-    const int32_t rest = magnitude & ((1 << bits) - 1);
-    return step >= 255 ? greatest : ((int32_t)table[step] << bits) + rest * (table[step + 1] - table[step]);
+    const uint32_t magnitude = argument < 0 ? 0u - (uint32_t)argument : (uint32_t)argument;
+    const uint32_t step = magnitude >> bits;
+    const int32_t rest = (int32_t)(magnitude & ((1u << bits) - 1u));
+    return step >= 255u ? greatest : ((int32_t)table[step] << bits) + rest * (table[step + 1] - table[step]);
 }
 
 MLF_KERNEL int16_t mlf_logistic_value_int16(const uint16_t *table, int32_t argument)
 {
-    const int32_t result = mlf_table_between(table, argument < 0 ? -argument : argument, 9, 0x7fff << 10);
+    const int32_t result = mlf_table_between(table, argument, 9, 0x7fff << 10);
     return (int16_t)((argument >= 0 ? result + (1 << 9) : (1 << 25) - result + (1 << 9) - 1) >> 10);
 }
 
 MLF_KERNEL int16_t mlf_tanh_value_int16(const uint16_t *table, int32_t argument)
 {
-    const int32_t result = mlf_table_between(table, argument < 0 ? -argument : argument, 8, 0xffff << 8) - (1 << 23);
+    const int32_t result = mlf_table_between(table, argument, 8, 0xffff << 8) - (1 << 23);
     return (int16_t)((argument >= 0 ? result + (1 << 7) : -result + (1 << 7) - 1) >> 8);
 }
 
