@@ -106,7 +106,7 @@ _NAME = re.compile(r"\w+", re.ASCII)
 _ANYWHERE = Placement()
 _ABOUT = ("All tensors are in a static workspace: one call at a time.",)
 _ABOUT_SHARED = (
-    "All tensors are in a static workspace, mlf_shared_workspace, which other",
+    "All tensors are in a static workspace, {}, which other",
     "modules of the firmware use too: one call of any of them at a time.",
 )
 _ABOUT_HOOKED = ("An operator is a call of the graph. After a cancelled run the outputs are undefined.",)
@@ -147,7 +147,7 @@ def executable(module: Module, placement: Placement = _ANYWHERE) -> Executable |
             reason="the name of the module is not a C identifier",
             hint="rename it with `mlfbuild convert --module-name`, using letters, digits and _",
         )
-    mistake = why_not_shared(module) if placement.shares_workspace else None
+    mistake = why_not_shared(module, placement.shared_workspace) if placement.shares_workspace else None
     if mistake is not None:
         place = f"{module.name}: share-workspace"
         raise UsageError(mistake.code, place=place, reason=mistake.reason, hint=mistake.hint)
@@ -257,7 +257,7 @@ def _with_entries(
         owner, entries, plan, params, needed, bundled, placement, pools, appended, name, known, identity, reading
     )
     calls = count if hooked else None
-    headers = dict(_header(module, interface, calls, shared=source.memory.shared) for interface in interfaces)
+    headers = dict(_header(module, interface, calls, source.memory) for interface in interfaces)
     text = print_graph(source, module_notice(module.name))
     generated = {**_runtime(module), **code, entry: text.encode(), **headers}
     folders = (INCLUDE_DIR, *_include_dirs(module))
@@ -275,19 +275,20 @@ def _without_pools(module: Module, pools: Collection[PlacedPools]) -> dict[str, 
     return {main: f"mlf_{module.name}_inner_main"} if pools and module.model_id else {}
 
 
-def _header(module: Module, interface: CInterface, calls: int | None, *, shared: bool) -> tuple[str, bytes]:
+def _header(module: Module, interface: CInterface, calls: int | None, memory: StaticMemory) -> tuple[str, bytes]:
     """Return path and text of the header of ``interface``; it includes the header of a native module's facts.
 
-    ``calls`` is the number of hook calls of a run; ``None`` if runs cannot be hooked. ``shared`` is whether runs use
-    the shared workspace.
+    ``calls`` is the number of hook calls of a run; ``None`` if runs cannot be hooked. ``memory`` is that of runs.
     """
     name = name_in_c(interface)
+    shared = memory.shared
+    about = [line.format(memory.name) for line in _ABOUT_SHARED] if shared else _ABOUT
     busy = [print_busy(name)] if shared else []
     hook = [] if calls is None else [*print_hook_type(name, calls), print_static_hooked_run(name, *_ABOUT_HOOKED)]
     facts = facts_header(module.name)
     own = [f'#include "{facts}"'] if any(file.path.name == facts for file in module.codegen) else []
     results = _RESULTS.format(f"{busy_name(name)}, " if shared else "")
-    parts = [*interface_parts(interface, _ABOUT_SHARED if shared else _ABOUT, [results]), *busy, *hook, *own]
+    parts = [*interface_parts(interface, about, [results]), *busy, *hook, *own]
     text = guarded(f"{interface.prefix.upper()}_H_", module_notice(interface.name), parts)
     return f"{INCLUDE_DIR}/{interface.prefix}.h", text.encode()
 

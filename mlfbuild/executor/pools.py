@@ -38,6 +38,7 @@ _OF_NATIVE = re.compile(
     r"TVMGEN_\w+_WORKSPACE (?P<alignment>)static (?P<type>union mlf_\w+_workspace) (?P<name>tvmgen_\w+_workspace);$",
     re.MULTILINE,
 )
+_SHARED = re.compile(rf"\b{SHARED_WORKSPACE}(_[0-9]+)?(?=_busy\b|\b)")
 # TVM makes one pool for each memory that its target names, which are few; the limit is for hostile sources.
 _MOST = 16  # pools of a source
 _REMOVE = "remove it from the list"
@@ -122,14 +123,14 @@ def placed_pools(kernels: Kernels) -> tuple[PlacedPools, ...]:
     )
 
 
-def why_not_shared(module: Module) -> Mistake | None:
-    """Return why ``module`` cannot use the shared workspace; ``None`` if it can, or if it needs no workspace.
+def why_not_shared(module: Module, workspace: str) -> Mistake | None:
+    """Return why ``module`` cannot use the shared ``workspace``; ``None`` if it can, or if it needs none.
 
     Raises as ``kernel_workspace`` and ``object_section_size``.
     """
     kernels = Kernels(module)
     if module.model_id and module.executor == "aot":
-        return _why_not_native(kernels)
+        return _why_not_native(kernels, workspace)
     for file in kernels.objects:
         # The address of a variable in an object is fixed by its own section, and no macro can reach it.
         size = object_section_size(file.data, WORKSPACE_SECTION, f"{module.name}: codegen/{file.path}")
@@ -153,13 +154,15 @@ def why_not_shared(module: Module) -> Mistake | None:
     return None
 
 
-def _why_not_native(kernels: Kernels) -> Mistake | None:
-    """Return why the workspace of a module of the native compiler cannot be moved."""
+def _why_not_native(kernels: Kernels, workspace: str) -> Mistake | None:
+    """Return why the workspace of a module of the native compiler cannot be moved to the shared ``workspace``."""
     if kernels.module.workspace_io:
         return _refused("its inputs and outputs are in its workspace between runs", _REMOVE)
     network = kernels.module.network
-    if any(SHARED_WORKSPACE in text for text in kernels.texts.values()):
-        return None
+    shared = next((found[0] for text in kernels.texts.values() if (found := _SHARED.search(text))), None)
+    if shared is not None:
+        reason = f"its code uses {shared}, and it would have to be {workspace} because of concurrent"
+        return None if shared == workspace else _refused(reason, "compile the model file again")
     if network is not None and network.arenas:
         names = ", ".join(memory.name for memory in network.arenas)
         return _refused(f"its workspace is divided over several memories ({names})", _REMOVE)

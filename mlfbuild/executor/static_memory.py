@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mlfbuild.executor.pools import PlacedPools
-from mlfbuild.library import SHARED_WORKSPACE
 from mlfbuild.library.cgen import (
     ALIGNMENT,
     SCRATCH_TYPES,
@@ -38,7 +37,7 @@ class StaticMemory:
     @property
     def shared(self) -> bool:
         """Whether runs use the shared workspace; a module without static memory does not."""
-        return self.placement.shares_workspace and bool(self.pools or self.size)
+        return bool(self.placement.shared_workspace) and bool(self.pools or self.size)
 
     def at(self, offset: int) -> str:
         """Return the address in C of the byte at ``offset`` of the generated workspace.
@@ -50,12 +49,13 @@ class StaticMemory:
         return f"{self._bytes} + {start}" if start else self._bytes
 
     @property
-    def _name(self) -> str:
-        return SHARED_WORKSPACE if self.shared else f"{self.prefix}_workspace"
+    def name(self) -> str:
+        """The variable in C."""
+        return self.placement.shared_workspace if self.shared else f"{self.prefix}_workspace"
 
     @property
     def _bytes(self) -> str:
-        return f"{self._name}.uint8_elements"
+        return f"{self.name}.uint8_elements"
 
     @property
     def _start(self) -> int:
@@ -73,7 +73,7 @@ class StaticMemory:
             # strictest alignment: no model has to know what the others need.
             attributes = f"__attribute__((common, aligned({alignment})))"
             text = print_shared_workspace(
-                self.prefix, self._declarator(self._start + self.size), attributes, "__attribute__((weak))"
+                self.prefix, self.name, self._declarator(self._start + self.size), attributes, "__attribute__((weak))"
             )
             return "\n".join([*text, *(f"\n{pools.prototype}" for pools in self.pools)])
         section = self.placement.workspace or WORKSPACE_SECTION
@@ -82,4 +82,4 @@ class StaticMemory:
 
     def _declarator(self, size: int) -> str:
         members = (f"    {member}" for member in union_members(size, self.types))
-        return "\n".join(["union {", *members, f"}} {self._name}"])
+        return "\n".join(["union {", *members, f"}} {self.name}"])

@@ -69,7 +69,7 @@ CASES = [
     ("kws", "cortex-m55", 4 * KIB, 12 * KIB, {}),
     ("ic", "cortex-m4", 2 * KIB, 20 * KIB, {}),
     ("kws", "cortex-m4", 0, 3 * KIB, {"sram": 0}),
-    ("vww", "cortex-m4", 0, 12 * KIB, {"placement": Placement(shares_workspace=True)}),
+    ("vww", "cortex-m4", 0, 12 * KIB, {"placement": Placement(shares_workspace=1)}),
     ("vww", "cortex-m55", 24 * KIB, 0, {"options": {"io": "arena"}}),
     ("kws", "cortex-m0plus", 8 * KIB, 8 * KIB, {"options": {"trace": True}}),
     ("ad", "cortex-m4", 0, 48 * KIB, {"options": {"layout": "single-file"}}),
