@@ -24,7 +24,7 @@ from mlfbuild.executor.kernel_workspace import kernel_workspace
 from mlfbuild.executor.kernels import Kernels
 from mlfbuild.executor.operators import operator_functions
 from mlfbuild.executor.packed import packed_entry, packed_name, packed_plan
-from mlfbuild.executor.pools import PlacedPools, placed_pools, why_not_shared
+from mlfbuild.executor.pools import PlacedPools, placed_pools, why_not_moved, why_not_shared
 from mlfbuild.executor.runtime import BUNDLED_FOLDER, FOLDER, RUNTIME_FOLDER, runtime_files
 from mlfbuild.executor.static_memory import StaticMemory
 from mlfbuild.executor.units import owner_name, units
@@ -157,14 +157,21 @@ def executable(module: Module, placement: Placement = _ANYWHERE) -> Executable |
     kernels.require_called()
     found = _executable(kernels, placement)
     own = module.executor != "graph" and not module.model_id  # the native compiler writes the section into the code
-    if placement.workspace and own and not (found and found.workspace_size):
-        raise UsageError(
-            "placement-without-workspace",
-            place=module.name,
-            reason="the workspace cannot be placed: the module's own code defines its section, or it has none",
-            hint=f"remove the key, or place *libmlf_{module.name}.a:*({WORKSPACE_SECTION}) in the linker script",
-        )
+    placed = (found and found.workspace_size) or _pools(kernels, placement)
+    if placement.workspace and own and (why_not_moved(kernels) or not placed):
+        raise _not_placed(kernels)
     return found
+
+
+def _not_placed(kernels: Kernels) -> UsageError:
+    name, why, hint = kernels.module.name, why_not_moved(kernels), "remove the key"
+    passed = [pool.name for pool in kernels.module.pools if pool.kind == "workspace" and pool.external]
+    if why:
+        hint = f"{hint}, or place *libmlf_{name}.a:*({WORKSPACE_SECTION}) in the linker script"
+    elif passed:
+        why, hint = f"the firmware passes it ({', '.join(passed)})", f"{hint}, and place what the firmware passes"
+    reason = f"the workspace cannot be placed: {why or 'it has none'}"
+    return UsageError("placement-without-workspace", place=name, reason=reason, hint=hint)
 
 
 def _executable(kernels: Kernels, placement: Placement) -> Executable | None:
@@ -265,8 +272,12 @@ def _with_entries(
 
 
 def _pools(kernels: Kernels, placement: Placement) -> tuple[PlacedPools, ...]:
-    """Return the pools of the module's code that are in the shared workspace."""
-    return placed_pools(kernels) if placement.shares_workspace else ()
+    """Return the pools of the module's code that are in the shared workspace, or in one with a section.
+
+    The native compiler writes the section into its code.
+    """
+    moved = placement.shares_workspace or (placement.workspace and not kernels.module.model_id)
+    return placed_pools(kernels) if moved else ()
 
 
 def _without_pools(module: Module, pools: Collection[PlacedPools]) -> dict[str, str]:
@@ -302,7 +313,7 @@ def _with_interface(kernels: Kernels, placement: Placement) -> Executable:
     renamed, stubs = _spelling(name, header)
     pools = _pools(kernels, placement)
     memory = StaticMemory(name, needed, placement, pools=pools)
-    around = bool(needed or module.runtime or memory.shared)
+    around = bool(needed or module.runtime or pools or memory.shared)
     if around:
         runs = ("run", "run_hooked") if module.complete else ("run",)
         renamed |= {f"{header}_{run}": f"mlf_{module.name}_inner_{run}" for run in runs} | _without_pools(module, pools)

@@ -1,4 +1,4 @@
-"""Move the memory pools that a module's code defines into the workspace that models share.
+"""Move the memory pools that a module's code defines into the workspace that models share, or into a section.
 
 TVM's unified static memory planner plans all tensors of an AOT module in pools. The code defines each as a static
 array, of which it uses the address::
@@ -131,27 +131,39 @@ def why_not_shared(module: Module, workspace: str) -> Mistake | None:
     kernels = Kernels(module)
     if module.model_id and module.executor == "aot":
         return _why_not_native(kernels, workspace)
-    for file in kernels.objects:
-        # The address of a variable in an object is fixed by its own section, and no macro can reach it.
-        size = object_section_size(file.data, WORKSPACE_SECTION, f"{module.name}: codegen/{file.path}")
-        if size:
-            reason = f"the object codegen/{file.path} defines {size:,} bytes of workspace in {WORKSPACE_SECTION}"
-            return _refused(f"{reason}, which cannot be moved", "export C, or remove it from the list")
-    moved = {pool.name for pools in placed_pools(kernels) for pool in pools.pools}
-    own = [pool for pool in module.pools if pool.kind == "workspace" and not pool.external]
-    for pool in own:
-        if pool.name not in moved:
-            large = "" if pool.size is None else f" of {pool.size:,} bytes"
-            reason = f"its pool {pool.name}{large} is not defined as TVM writes it, so it cannot be moved"
-            return _refused(reason, _REMOVE)
-    # Another model's run would overwrite what the firmware writes before a run and reads after it.
-    if own and module.workspace_io:
-        return _refused(f"its inputs and outputs are in its pool {own[0].name} between runs", _REMOVE)
+    why = why_not_moved(kernels)
+    if why:
+        return _refused(why, _REMOVE)
+    moved = placed_pools(kernels)
     passed = [pool.name for pool in module.pools if pool.kind == "workspace" and pool.external]
     if passed and not moved and not kernel_workspace(kernels):
         reason = f"the firmware passes all of its workspace ({', '.join(passed)})"
         return _refused(reason, "remove it from the list, and pass the same memory to models that take turns")
     return None
+
+
+def why_not_moved(kernels: Kernels) -> str:
+    """Return why the pools that the code of a module of another compiler defines cannot be moved; empty if they can.
+
+    Raises as ``object_section_size``.
+    """
+    module = kernels.module
+    for file in kernels.objects:
+        # The address of a variable in an object is fixed by its own section, and no macro can reach it.
+        size = object_section_size(file.data, WORKSPACE_SECTION, f"{module.name}: codegen/{file.path}")
+        if size:
+            return f"the object codegen/{file.path} defines {size:,} bytes of it in {WORKSPACE_SECTION}; export C"
+    moved = {pool.name for pools in placed_pools(kernels) for pool in pools.pools}
+    own = [pool for pool in module.pools if pool.kind == "workspace" and not pool.external]
+    for pool in own:
+        if pool.name not in moved:
+            large = "" if pool.size is None else f" of {pool.size:,} bytes"
+            return f"its pool {pool.name}{large} is not defined as TVM writes it, so it cannot be moved"
+    # The firmware asks for their addresses before the run that sets the pointer to the pool. In a shared workspace,
+    # another model's run would also overwrite what the firmware writes before a run and reads after it.
+    if own and module.workspace_io:
+        return f"its inputs and outputs are in its pool {own[0].name} between runs"
+    return ""
 
 
 def _why_not_native(kernels: Kernels, workspace: str) -> Mistake | None:

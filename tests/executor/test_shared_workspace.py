@@ -233,6 +233,10 @@ def test_reasons_why_a_workspace_cannot_be_shared(tmp_path: Path, shared: Path, 
         assert mistake is not None and fact in mistake.reason, name
         with raises(UsageError, "workspace-cannot-be-shared", f"{module.name}: share-workspace"):
             executable(module, SHARED)
+        if not module.model_id:
+            with raises(UsageError, "placement-without-workspace", module.name) as caught:
+                executable(module, Placement(workspace=".far"))
+            assert fact in caught.value.reason, name
 
 
 def test_error_has_the_place_in_the_project_file(
