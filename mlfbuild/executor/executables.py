@@ -24,7 +24,7 @@ from mlfbuild.executor.kernel_workspace import kernel_workspace
 from mlfbuild.executor.kernels import Kernels
 from mlfbuild.executor.operators import operator_functions
 from mlfbuild.executor.packed import packed_entry, packed_name, packed_plan
-from mlfbuild.executor.pools import PlacedPools, placed_pools, why_not_shared
+from mlfbuild.executor.pools import PlacedPools, placed_pools, why_not_moved, why_not_shared
 from mlfbuild.executor.runtime import BUNDLED_FOLDER, FOLDER, RUNTIME_FOLDER, runtime_files
 from mlfbuild.executor.static_memory import StaticMemory
 from mlfbuild.executor.units import owner_name, units
@@ -106,7 +106,7 @@ _NAME = re.compile(r"\w+", re.ASCII)
 _ANYWHERE = Placement()
 _ABOUT = ("All tensors are in a static workspace: one call at a time.",)
 _ABOUT_SHARED = (
-    "All tensors are in a static workspace, mlf_shared_workspace, which other",
+    "All tensors are in a static workspace, {}, which other",
     "modules of the firmware use too: one call of any of them at a time.",
 )
 _ABOUT_HOOKED = ("An operator is a call of the graph. After a cancelled run the outputs are undefined.",)
@@ -147,7 +147,7 @@ def executable(module: Module, placement: Placement = _ANYWHERE) -> Executable |
             reason="the name of the module is not a C identifier",
             hint="rename it with `mlfbuild convert --module-name`, using letters, digits and _",
         )
-    mistake = why_not_shared(module) if placement.shares_workspace else None
+    mistake = why_not_shared(module, placement.shared_workspace) if placement.shares_workspace else None
     if mistake is not None:
         place = f"{module.name}: share-workspace"
         raise UsageError(mistake.code, place=place, reason=mistake.reason, hint=mistake.hint)
@@ -157,14 +157,21 @@ def executable(module: Module, placement: Placement = _ANYWHERE) -> Executable |
     kernels.require_called()
     found = _executable(kernels, placement)
     own = module.executor != "graph" and not module.model_id  # the native compiler writes the section into the code
-    if placement.workspace and own and not (found and found.workspace_size):
-        raise UsageError(
-            "placement-without-workspace",
-            place=module.name,
-            reason="the workspace cannot be placed: the module's own code defines its section, or it has none",
-            hint=f"remove the key, or place *libmlf_{module.name}.a:*({WORKSPACE_SECTION}) in the linker script",
-        )
+    placed = (found and found.workspace_size) or _pools(kernels, placement)
+    if placement.workspace and own and (why_not_moved(kernels) or not placed):
+        raise _not_placed(kernels)
     return found
+
+
+def _not_placed(kernels: Kernels) -> UsageError:
+    name, why, hint = kernels.module.name, why_not_moved(kernels), "remove the key"
+    passed = [pool.name for pool in kernels.module.pools if pool.kind == "workspace" and pool.external]
+    if why:
+        hint = f"{hint}, or place *libmlf_{name}.a:*({WORKSPACE_SECTION}) in the linker script"
+    elif passed:
+        why, hint = f"the firmware passes it ({', '.join(passed)})", f"{hint}, and place what the firmware passes"
+    reason = f"the workspace cannot be placed: {why or 'it has none'}"
+    return UsageError("placement-without-workspace", place=name, reason=reason, hint=hint)
 
 
 def _executable(kernels: Kernels, placement: Placement) -> Executable | None:
@@ -257,7 +264,7 @@ def _with_entries(
         owner, entries, plan, params, needed, bundled, placement, pools, appended, name, known, identity, reading
     )
     calls = count if hooked else None
-    headers = dict(_header(module, interface, calls, shared=source.memory.shared) for interface in interfaces)
+    headers = dict(_header(module, interface, calls, source.memory) for interface in interfaces)
     text = print_graph(source, module_notice(module.name))
     generated = {**_runtime(module), **code, entry: text.encode(), **headers}
     folders = (INCLUDE_DIR, *_include_dirs(module))
@@ -265,8 +272,12 @@ def _with_entries(
 
 
 def _pools(kernels: Kernels, placement: Placement) -> tuple[PlacedPools, ...]:
-    """Return the pools of the module's code that are in the shared workspace."""
-    return placed_pools(kernels) if placement.shares_workspace else ()
+    """Return the pools of the module's code that are in the shared workspace, or in one with a section.
+
+    The native compiler writes the section into its code.
+    """
+    moved = placement.shares_workspace or (placement.workspace and not kernels.module.model_id)
+    return placed_pools(kernels) if moved else ()
 
 
 def _without_pools(module: Module, pools: Collection[PlacedPools]) -> dict[str, str]:
@@ -275,19 +286,20 @@ def _without_pools(module: Module, pools: Collection[PlacedPools]) -> dict[str, 
     return {main: f"mlf_{module.name}_inner_main"} if pools and module.model_id else {}
 
 
-def _header(module: Module, interface: CInterface, calls: int | None, *, shared: bool) -> tuple[str, bytes]:
+def _header(module: Module, interface: CInterface, calls: int | None, memory: StaticMemory) -> tuple[str, bytes]:
     """Return path and text of the header of ``interface``; it includes the header of a native module's facts.
 
-    ``calls`` is the number of hook calls of a run; ``None`` if runs cannot be hooked. ``shared`` is whether runs use
-    the shared workspace.
+    ``calls`` is the number of hook calls of a run; ``None`` if runs cannot be hooked. ``memory`` is that of runs.
     """
     name = name_in_c(interface)
+    shared = memory.shared
+    about = [line.format(memory.name) for line in _ABOUT_SHARED] if shared else _ABOUT
     busy = [print_busy(name)] if shared else []
     hook = [] if calls is None else [*print_hook_type(name, calls), print_static_hooked_run(name, *_ABOUT_HOOKED)]
     facts = facts_header(module.name)
     own = [f'#include "{facts}"'] if any(file.path.name == facts for file in module.codegen) else []
     results = _RESULTS.format(f"{busy_name(name)}, " if shared else "")
-    parts = [*interface_parts(interface, _ABOUT_SHARED if shared else _ABOUT, [results]), *busy, *hook, *own]
+    parts = [*interface_parts(interface, about, [results]), *busy, *hook, *own]
     text = guarded(f"{interface.prefix.upper()}_H_", module_notice(interface.name), parts)
     return f"{INCLUDE_DIR}/{interface.prefix}.h", text.encode()
 
@@ -301,7 +313,7 @@ def _with_interface(kernels: Kernels, placement: Placement) -> Executable:
     renamed, stubs = _spelling(name, header)
     pools = _pools(kernels, placement)
     memory = StaticMemory(name, needed, placement, pools=pools)
-    around = bool(needed or module.runtime or memory.shared)
+    around = bool(needed or module.runtime or pools or memory.shared)
     if around:
         runs = ("run", "run_hooked") if module.complete else ("run",)
         renamed |= {f"{header}_{run}": f"mlf_{module.name}_inner_{run}" for run in runs} | _without_pools(module, pools)

@@ -1,4 +1,4 @@
-"""Move the memory pools that a module's code defines into the workspace that models share.
+"""Move the memory pools that a module's code defines into the workspace that models share, or into a section.
 
 TVM's unified static memory planner plans all tensors of an AOT module in pools. The code defines each as a static
 array, of which it uses the address::
@@ -38,6 +38,7 @@ _OF_NATIVE = re.compile(
     r"TVMGEN_\w+_WORKSPACE (?P<alignment>)static (?P<type>union mlf_\w+_workspace) (?P<name>tvmgen_\w+_workspace);$",
     re.MULTILINE,
 )
+_SHARED = re.compile(rf"\b{SHARED_WORKSPACE}(_[0-9]+)?(?=_busy\b|\b)")
 # TVM makes one pool for each memory that its target names, which are few; the limit is for hostile sources.
 _MOST = 16  # pools of a source
 _REMOVE = "remove it from the list"
@@ -122,30 +123,18 @@ def placed_pools(kernels: Kernels) -> tuple[PlacedPools, ...]:
     )
 
 
-def why_not_shared(module: Module) -> Mistake | None:
-    """Return why ``module`` cannot use the shared workspace; ``None`` if it can, or if it needs no workspace.
+def why_not_shared(module: Module, workspace: str) -> Mistake | None:
+    """Return why ``module`` cannot use the shared ``workspace``; ``None`` if it can, or if it needs none.
 
     Raises as ``kernel_workspace`` and ``object_section_size``.
     """
     kernels = Kernels(module)
     if module.model_id and module.executor == "aot":
-        return _why_not_native(kernels)
-    for file in kernels.objects:
-        # The address of a variable in an object is fixed by its own section, and no macro can reach it.
-        size = object_section_size(file.data, WORKSPACE_SECTION, f"{module.name}: codegen/{file.path}")
-        if size:
-            reason = f"the object codegen/{file.path} defines {size:,} bytes of workspace in {WORKSPACE_SECTION}"
-            return _refused(f"{reason}, which cannot be moved", "export C, or remove it from the list")
-    moved = {pool.name for pools in placed_pools(kernels) for pool in pools.pools}
-    own = [pool for pool in module.pools if pool.kind == "workspace" and not pool.external]
-    for pool in own:
-        if pool.name not in moved:
-            large = "" if pool.size is None else f" of {pool.size:,} bytes"
-            reason = f"its pool {pool.name}{large} is not defined as TVM writes it, so it cannot be moved"
-            return _refused(reason, _REMOVE)
-    # Another model's run would overwrite what the firmware writes before a run and reads after it.
-    if own and module.workspace_io:
-        return _refused(f"its inputs and outputs are in its pool {own[0].name} between runs", _REMOVE)
+        return _why_not_native(kernels, workspace)
+    why = why_not_moved(kernels)
+    if why:
+        return _refused(why, _REMOVE)
+    moved = placed_pools(kernels)
     passed = [pool.name for pool in module.pools if pool.kind == "workspace" and pool.external]
     if passed and not moved and not kernel_workspace(kernels):
         reason = f"the firmware passes all of its workspace ({', '.join(passed)})"
@@ -153,13 +142,39 @@ def why_not_shared(module: Module) -> Mistake | None:
     return None
 
 
-def _why_not_native(kernels: Kernels) -> Mistake | None:
-    """Return why the workspace of a module of the native compiler cannot be moved."""
+def why_not_moved(kernels: Kernels) -> str:
+    """Return why the pools that the code of a module of another compiler defines cannot be moved; empty if they can.
+
+    Raises as ``object_section_size``.
+    """
+    module = kernels.module
+    for file in kernels.objects:
+        # The address of a variable in an object is fixed by its own section, and no macro can reach it.
+        size = object_section_size(file.data, WORKSPACE_SECTION, f"{module.name}: codegen/{file.path}")
+        if size:
+            return f"the object codegen/{file.path} defines {size:,} bytes of it in {WORKSPACE_SECTION}; export C"
+    moved = {pool.name for pools in placed_pools(kernels) for pool in pools.pools}
+    own = [pool for pool in module.pools if pool.kind == "workspace" and not pool.external]
+    for pool in own:
+        if pool.name not in moved:
+            large = "" if pool.size is None else f" of {pool.size:,} bytes"
+            return f"its pool {pool.name}{large} is not defined as TVM writes it, so it cannot be moved"
+    # The firmware asks for their addresses before the run that sets the pointer to the pool. In a shared workspace,
+    # another model's run would also overwrite what the firmware writes before a run and reads after it.
+    if own and module.workspace_io:
+        return f"its inputs and outputs are in its pool {own[0].name} between runs"
+    return ""
+
+
+def _why_not_native(kernels: Kernels, workspace: str) -> Mistake | None:
+    """Return why the workspace of a module of the native compiler cannot be moved to the shared ``workspace``."""
     if kernels.module.workspace_io:
         return _refused("its inputs and outputs are in its workspace between runs", _REMOVE)
     network = kernels.module.network
-    if any(SHARED_WORKSPACE in text for text in kernels.texts.values()):
-        return None
+    shared = next((found[0] for text in kernels.texts.values() if (found := _SHARED.search(text))), None)
+    if shared is not None:
+        reason = f"its code uses {shared}, and it would have to be {workspace} because of concurrent"
+        return None if shared == workspace else _refused(reason, "compile the model file again")
     if network is not None and network.arenas:
         names = ", ".join(memory.name for memory in network.arenas)
         return _refused(f"its workspace is divided over several memories ({names})", _REMOVE)

@@ -1,7 +1,7 @@
 """The static memory of a module's runs: its own variable, or the one that models share.
 
-In the shared workspace, the memory pools of the module's code come first, and the generated workspace follows, because
-one run uses both.
+In a workspace that is shared or has a section, the memory pools of the module's code come first, and the generated
+workspace follows, because one run uses both.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mlfbuild.executor.pools import PlacedPools
-from mlfbuild.library import SHARED_WORKSPACE
 from mlfbuild.library.cgen import (
     ALIGNMENT,
     SCRATCH_TYPES,
@@ -33,12 +32,12 @@ class StaticMemory:
     types: frozenset[str] = SCRATCH_TYPES
     """The C types of the elements that it holds."""
     pools: tuple[PlacedPools, ...] = ()
-    """The pools of the module's code that are in the shared workspace."""
+    """The pools of the module's code that are in it."""
 
     @property
     def shared(self) -> bool:
         """Whether runs use the shared workspace; a module without static memory does not."""
-        return self.placement.shares_workspace and bool(self.pools or self.size)
+        return bool(self.placement.shared_workspace) and bool(self.pools or self.size)
 
     def at(self, offset: int) -> str:
         """Return the address in C of the byte at ``offset`` of the generated workspace.
@@ -50,12 +49,13 @@ class StaticMemory:
         return f"{self._bytes} + {start}" if start else self._bytes
 
     @property
-    def _name(self) -> str:
-        return SHARED_WORKSPACE if self.shared else f"{self.prefix}_workspace"
+    def name(self) -> str:
+        """The variable in C."""
+        return self.placement.shared_workspace if self.shared else f"{self.prefix}_workspace"
 
     @property
     def _bytes(self) -> str:
-        return f"{self._name}.uint8_elements"
+        return f"{self.name}.uint8_elements"
 
     @property
     def _start(self) -> int:
@@ -67,19 +67,21 @@ class StaticMemory:
 
     def definition(self) -> str:
         """Return the definition of the variable, a union of the types of its elements; empty if there is none."""
+        size = self._start + self.size
+        alignment = max([ALIGNMENT, *(pool.alignment for pools in self.pools for pool in pools.pools)])
+        prototypes = [f"\n{pools.prototype}" for pools in self.pools]
         if self.shared:
-            alignment = max([ALIGNMENT, *(pool.alignment for pools in self.pools for pool in pools.pools)])
             # The linker makes one symbol of all common definitions of a name, with the size of the largest and the
             # strictest alignment: no model has to know what the others need.
             attributes = f"__attribute__((common, aligned({alignment})))"
             text = print_shared_workspace(
-                self.prefix, self._declarator(self._start + self.size), attributes, "__attribute__((weak))"
+                self.prefix, self.name, self._declarator(size), attributes, "__attribute__((weak))"
             )
-            return "\n".join([*text, *(f"\n{pools.prototype}" for pools in self.pools)])
+            return "\n".join([*text, *prototypes])
         section = self.placement.workspace or WORKSPACE_SECTION
-        attributes = f'__attribute__((section("{section}"), aligned({ALIGNMENT})))'
-        return f"{attributes}\nstatic {self._declarator(self.size)};" if self.size else ""
+        attributes = f'__attribute__((section("{section}"), aligned({alignment})))'
+        return "\n".join([attributes, f"static {self._declarator(size)};", *prototypes]) if size else ""
 
     def _declarator(self, size: int) -> str:
         members = (f"    {member}" for member in union_members(size, self.types))
-        return "\n".join(["union {", *members, f"}} {self._name}"])
+        return "\n".join(["union {", *members, f"}} {self.name}"])

@@ -68,7 +68,8 @@ def check_models(compiled: Mapping[str, Sequence[Path]], image: str, firmware: S
         return
     objects = [found for model, paths in compiled.items() for path in paths for found in compared_objects(model, path)]
     objects += [found for path in firmware for found in compared_objects(None, path)]
-    found = list(symbol_conflicts(objects, frozenset({SHARED_WORKSPACE})))
+    shared = {name for found in objects for name in found.symbols.weak if name.startswith(SHARED_WORKSPACE)}
+    found = list(symbol_conflicts(objects, frozenset(shared)))
     if found:
         more = f", and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
         raise CheckFailedError(

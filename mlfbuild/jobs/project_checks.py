@@ -235,7 +235,7 @@ def _sharing_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
 
         try:
             modules = archive.open_archive(model.source, model.trust).modules
-            mistakes = {module.name: why_not_shared(module) for module in modules}
+            mistakes = {module.name: why_not_shared(module, model.placement.shared_workspace) for module in modules}
         except MlfError:
             continue
         for module, mistake in mistakes.items():

@@ -14,6 +14,7 @@ from mlfbuild.project import (
     chosen_memories,
     memories_of,
     only_memory,
+    sharing_groups,
 )
 from mlfbuild.targets import BOARDS
 
@@ -45,11 +46,8 @@ def placed_sections(project: Project, target: TargetSpec) -> Iterator[PlacedSect
     # A model may use memories of a board or a part that the target does not list.
     for section, region in {**own, **target.regions}.items():
         if section not in unused:
-            turns = tuple(
-                model.name
-                for model in models
-                if model.placement.shares_workspace and any(each.section == section for each in arenas[model.name])
-            )
+            here = [model for model in models if any(each.section == section for each in arenas[model.name])]
+            turns = tuple(tuple(model.name for model in group) for group in sharing_groups(here))
             yield PlacedSection(section, region, section in memory or section in own, turns)
 
 

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from mlfbuild.project.rules import COMPILER_WORD, MODEL_NAME, device_problem
     from mlfbuild.project.runner import CYCLE_COUNTERS, TRANSPORTS, RunnerKeys
     from mlfbuild.project.services import JobsKeys, ResultCacheKeys
+    from mlfbuild.project.sharing import sharing_groups
     from mlfbuild.project.sources import SOURCES, model_name, source_problem, source_suffix
     from mlfbuild.project.specification import VECTORS_FOLDER, FirmwareSpec, ModelSpec, Project, TargetSpec
     from mlfbuild.project.template import TEMPLATE_FILE, TemplateKeys, VariableKeys, load_template, template_error

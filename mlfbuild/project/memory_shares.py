@@ -4,7 +4,7 @@ Data: the bytes that each model needs become its share of each memory, a limit f
 
 The rules:
 
-1. Models of one image divide a memory; those of ``share-workspace`` are one user of it, as large as the largest. A
+1. Models of one image divide a memory; those that share a workspace are one user of it, as large as the largest. A
    model of several images has the smallest of its shares. Without images, all models of the target are in one.
 2. A share that a model declares (``memories: {dtcm: 16 KiB}``) is taken off first, as are its ``weights``. A model that
    is alone has the rest. A share has room for the arena and for copied weights, which are never shared.
@@ -33,6 +33,7 @@ from mlfbuild.core import Mistake, unknown
 from mlfbuild.core.keys import size_text
 from mlfbuild.project.memories import TargetMemory, chosen_memories, keeps_one_arena, only_memory
 from mlfbuild.project.problems import KeyPath
+from mlfbuild.project.sharing import sharing_groups
 from mlfbuild.project.specification import ModelSpec, Project, TargetSpec
 
 _STEP = 16
@@ -160,9 +161,8 @@ def _images(project: Project, target: TargetSpec) -> Iterator[tuple[TargetMemory
             for memory in chosen_memories(model, target) if only is None else [only]:
                 users.setdefault(memory, []).append(model)
         for memory, its in users.items():
-            turns = tuple(model for model in its if model.placement.shares_workspace)
-            others = [_User((model,)) for model in its if model not in turns]
-            yield memory, [*others, *([_User(turns)] if turns else [])]
+            others = [_User((model,)) for model in its if not model.placement.shares_workspace]
+            yield memory, [*others, *(_User(group) for group in sharing_groups(its))]
 
 
 def _divided(size: int, wanted: Sequence[int | None]) -> list[int]:

@@ -16,6 +16,7 @@ from mlfbuild.project.memories import with_derived
 from mlfbuild.project.memory_script import MemoryScript, read_memory_scripts
 from mlfbuild.project.problems import KeyPath, Position, Problem, dotted, in_file_order
 from mlfbuild.project.provider import Provider
+from mlfbuild.project.sharing import shared_workspaces
 from mlfbuild.project.sources import SOURCES, source_suffix
 from mlfbuild.project.specification import ALL, INCLUDE, VECTORS_FOLDER, FirmwareSpec, ModelSpec, Project, TargetSpec
 
@@ -99,6 +100,7 @@ def _entries(document: Document, path: Path) -> Project:
 
 def _completed(project: Project, path: Path, document: Document, scripts: Mapping[str, MemoryScript]) -> Project:
     """Return ``project`` as read with all derived fields, and with the defaults that depend on other keys."""
+    shared = shared_workspaces(project.share_workspace, project.concurrent)
     return replace(
         project,
         path=path,
@@ -109,7 +111,10 @@ def _completed(project: Project, path: Path, document: Document, scripts: Mappin
             )
             for name, target in project.targets.items()
         },
-        models={name: _model(name, model, project, path.parent) for name, model in project.models.items()},
+        models={
+            name: _model(name, model, project, path.parent, shared.get(name, 0))
+            for name, model in project.models.items()
+        },
         firmware={name: _firmware(name, firmware, project) for name, firmware in project.firmware.items()},
         dependencies={
             short_name(name): _provider(name, provider, path, document)
@@ -128,7 +133,7 @@ def _positions(document: Document) -> dict[KeyPath, Position]:
     return found
 
 
-def _model(name: str, model: ModelSpec, project: Project, root: Path) -> ModelSpec:
+def _model(name: str, model: ModelSpec, project: Project, root: Path, shared: int) -> ModelSpec:
     found = root / VECTORS_FOLDER / f"{name}.npz"
     compiler = model.compiler or SOURCES[source_suffix(model.source.name)]
     return replace(
@@ -138,7 +143,7 @@ def _model(name: str, model: ModelSpec, project: Project, root: Path) -> ModelSp
         trust=project.trust_in(compiler),
         targets=tuple(project.targets) if model.targets is ALL else model.targets,
         vectors=model.vectors or ({"": found} if found.is_file() else {}),
-        placement=replace(model.placement, shares_workspace=name in project.share_workspace),
+        placement=replace(model.placement, shares_workspace=shared),
         folder=root,
     )
 

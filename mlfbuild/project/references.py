@@ -22,12 +22,13 @@ from mlfbuild.project.rules import CHOICES, QEMU
 from mlfbuild.project.runner import check_runners
 from mlfbuild.project.sections import check_sections
 from mlfbuild.project.services import check_services
+from mlfbuild.project.sharing import partners
 from mlfbuild.project.sources import SOURCES, source_problem, source_suffix
 from mlfbuild.project.timing_checks import check_timing
 from mlfbuild.targets import BOARDS, CLANG, CPUS, GCC
 
 _BLOBS = "_blobs"
-_SHARE = "share-workspace"
+_SHARE, _CONCURRENT = "share-workspace", "concurrent"
 
 
 def check_references(document: Document, scripts: Mapping[str, MemoryScript]) -> None:
@@ -68,7 +69,10 @@ def _refuse_without_core(document: Document, path: KeyPath, target: Mapping[str,
 
 def _texts(entry: Mapping[str, object], key: str) -> list[tuple[int, str]] | None:
     """Return the texts of a list with their indices, ``None`` if the key has no list."""
-    value = entry.get(key)
+    return _texts_of(entry.get(key))
+
+
+def _texts_of(value: object) -> list[tuple[int, str]] | None:
     return [(i, text) for i, text in enumerate(value) if isinstance(text, str)] if isinstance(value, list) else None
 
 
@@ -230,6 +234,34 @@ def _check_shared_workspace(document: Document) -> None:
         if "workspace" in mapping_in(mapping_in(models, name), "placement"):
             reason = f"the linker places the workspace that {in_quotes(name)} shares"
             document.report(("models", name, "placement", "workspace"), "shared-workspace-placed", reason, "remove it")
+    _check_concurrent(document, [name for _, name in names or ()])
+
+
+def _check_concurrent(document: Document, shared: list[str]) -> None:
+    """Check that groups of ``concurrent`` have models in ``share-workspace``, some of which still share.
+
+    A model that may run at the same time as all others of ``shared`` is a contradiction between the two keys.
+    """
+    groups = document.mapping().get(_CONCURRENT)
+    groups = groups if isinstance(groups, list) else []
+    found = [(at, _texts_of(group) or []) for at, group in enumerate(groups)]
+    concurrent = [[name for _, name in names] for _, names in found]
+    for at, names in found:
+        if len(names) < 2 and isinstance(groups[at], list):
+            hint = "add a model, or remove the group"
+            document.report((_CONCURRENT, at), "concurrent-with-none", "requires at least two models", hint)
+        _check_list(document, (_CONCURRENT, at), names, "model")
+        for index, name in names:
+            place = (_CONCURRENT, at, index)
+            if name in document.mapping("models") and name not in shared:
+                reason = f"{in_quotes(name)} is not in {_SHARE}, so it has its own workspace"
+                document.report(place, "concurrent-alone", reason, f"add it to {_SHARE}, or remove it here")
+    for index, name in enumerate(shared):
+        own = [dotted((_CONCURRENT, at)) for at, names in found if name in [each for _, each in names]]
+        if own and not {*shared} - partners(name, concurrent) - {name}:
+            reason = f"{in_quotes(name)} may run at the same time as all other models here: {', '.join(own)}"
+            hint = f"remove it from {_SHARE} and {_CONCURRENT}"
+            document.report((_SHARE, index), "concurrent-with-all", reason, hint)
 
 
 def _is_native(model: Mapping[str, object]) -> bool:

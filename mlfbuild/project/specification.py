@@ -62,6 +62,7 @@ VECTORS_FOLDER = "tests"
 ALL = ("*",)
 """The default of a list of targets or models: all of them. The reader replaces it with their names."""
 
+_Together = Annotated[tuple[str, ...], Rule(lambda _: None, {"minItems": 2})]
 _Vectors = Annotated[Mapping[Annotated[str, rules.MODULE_NAME], ProjectPath], NOT_EMPTY]
 
 
@@ -262,6 +263,8 @@ class Project(Keys):
     """Libraries that the code of models requires, by the name that archives use."""
     share_workspace: Annotated[tuple[str, ...], Rule(lambda _: None, {"minItems": 1})] = ()
     """Models that never run at the same time: an image has one workspace for all of them."""
+    concurrent: Annotated[tuple[_Together, ...], NOT_EMPTY] = ()
+    """Groups of models in `share-workspace` that may run at the same time, and need several workspaces: [[kws, vad]]"""
     budget_file: ProjectPath | None = None
     """Sizes of the images, committed to git, that `mlfbuild report --update-baseline` writes."""
     budget_growth: Percent = Decimal(1)

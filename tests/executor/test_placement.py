@@ -1,4 +1,4 @@
-"""Sections of modules of other compilers: generated data can be placed, data in their own code cannot."""
+"""Sections of modules of other compilers: generated data and pools can be placed, constants in their code cannot."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,9 +9,9 @@ from elftools.elf.elffile import ELFFile
 
 from mlfbuild.archive import write_archive
 from mlfbuild.compilers import compiler_called
-from mlfbuild.core.errors import UsageError
+from mlfbuild.core.errors import OverBudgetError, UsageError
 from mlfbuild.executor.graph_source import class_of
-from mlfbuild.jobs import load, target_jobs
+from mlfbuild.jobs import firmware_jobs, load, target_jobs
 from mlfbuild.jobs.tree.target_tree import TreeSettings, unpack
 from mlfbuild.library import CompileRequest
 from mlfbuild.library.keys import Placement
@@ -89,11 +89,19 @@ def test_classes_of_parameters(shape: tuple[int, ...], name: str) -> None:
     assert class_of(np.zeros(shape, np.int32)) == name
 
 
+POOLS = {"conv-aotc": False, "conv-aotp": True, "byoc-aotp": True, "kws_int8-aotc": True}
+"""Archives whose code defines a pool, and whether they are tested in the sweep."""
+
+
 @pytest.mark.parametrize(
     ("name", "regions", "placement"),
     [
         ("conv-graph", ".mlf_params: PSRAM, .far: PSRAM", "params: .mlf_params, workspace: .far"),
         ("conv-llvm_graph_m4", ".mlf_params: PSRAM, .far: PSRAM", "params: .mlf_params, workspace: .far"),
+        *(
+            pytest.param(name, ".far: PSRAM", "workspace: .far", marks=[pytest.mark.sweep] if swept else [])
+            for name, swept in POOLS.items()
+        ),
     ],
 )
 def test_results_do_not_depend_on_sections(
@@ -112,6 +120,36 @@ def test_results_do_not_depend_on_sections(
     for section in (entry.split(":")[0].strip() for entry in regions.split(",")):
         assert PSRAM.origin <= found[section]["sh_addr"] < PSRAM.origin + PSRAM.size
         assert found[section]["sh_size"] > 0
+
+
+def test_pool_of_an_archive_is_in_the_memory_of_its_model(
+    shared: Path, tmp_path: Path, tool: Callable[..., str]
+) -> None:
+    tool("cmake", "ninja", "arm-none-eabi-gcc")
+    (tmp_path / "mlfbuild.yml").write_text(
+        "mlfbuild: 1\ntargets:\n  m55: {cpu: cortex-m55, board: mps3-an547, memories: {dtcm: {}, ddr: {size: 1 MiB}}}\n"
+        f"models: {{conv: {{source: {shared}/archives/conv-aotc.tar, memories: [ddr], budget: {{ddr: 58 KiB}}}}}}\n"
+        "firmware: {app: {sources: [main.c]}}\n"
+    )
+    (tmp_path / "main.c").write_text(
+        '#include "tvmgen_conv.h"\nint main(void) {\n    struct tvmgen_conv_inputs in;\n'
+        "    struct tvmgen_conv_outputs out;\n    return tvmgen_conv_run(&in, &out);\n}\n"
+    )
+    project = load(tmp_path / "mlfbuild.yml")
+    targets = target_jobs(project)
+    build(targets, firmware_jobs(project, targets))
+    with (tmp_path / "build/m55/app/app.elf").open("rb") as file:
+        symbols = {each.name: each for each in ELFFile(file).get_section_by_name(".symtab").iter_symbols()}
+    ddr = BOARDS["mps3-an547"].regions["DDR"]
+    assert ddr.origin <= symbols["tvmgen_conv_workspace"]["st_value"] < ddr.origin + ddr.size
+    assert symbols["tvmgen_conv_workspace"]["st_size"] == 58928 and "global_workspace" not in symbols
+    (tmp_path / "mlfbuild.yml").write_text((tmp_path / "mlfbuild.yml").read_text().replace("58 KiB", "57 KiB"))
+    project = load(tmp_path / "mlfbuild.yml")
+    targets = target_jobs(project)
+    with pytest.raises(OverBudgetError) as caught:
+        build(targets, firmware_jobs(project, targets))
+    (problem,) = caught.value.problems
+    assert problem.code == "memory-over-budget" and "58,928" in problem.reason
 
 
 CANNOT = [
@@ -151,13 +189,13 @@ def test_data_that_cannot_be_placed_is_rejected(
     assert not (tmp_path / "tree").exists()
 
 
-@pytest.mark.parametrize("name", ["conv-aotp", "conv-aotc", "add-aotc", "operator-add"])
-def test_workspace_in_the_code_of_a_module_cannot_be_placed(shared: Path, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["add-aotc", "operator-add", "conv-usmp_external"])
+def test_module_without_static_workspace_has_none_to_place(shared: Path, tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError) as caught:
         placed(shared, name, Placement(workspace=".far"), tmp_path)
     module = name.rpartition("-")[2] if name.startswith("operator") else name.partition("-")[0]
     assert (caught.value.code, caught.value.place) == ("placement-without-workspace", module)
-    assert f"*libmlf_{module}.a:*(.bss.noinit.tvm)" in caught.value.hint
+    assert "linker script" not in caught.value.hint, "there is nothing to place"
     assert not (tmp_path / "tree").exists()
 
 

@@ -26,7 +26,7 @@ from support.host_c import SANITIZERS, WARNINGS, run
 from support.native import request
 from support.sketch import Sketch
 
-SHARED = Placement(shares_workspace=True)
+SHARED = Placement(shares_workspace=1)
 POOL = '__attribute__((section(".bss.noinit.tvm"), aligned({})))\nstatic uint8_t {}[{}];\n'
 
 
@@ -56,6 +56,24 @@ def test_generated_files(shared: Path, golden: Callable[[str, str], None]) -> No
     for name, text in texts(module_of(shared, "many-aotc")).items():
         assert all(len(line) <= 120 for line in text.splitlines()), name
         golden(text, name)
+
+
+def test_concurrent_modules_have_another_workspace(shared: Path) -> None:
+    module = module_of(shared, "many-aotc")
+    found = executable(module, Placement(shares_workspace=2))
+    assert found is not None
+    (entry,) = (bytes(data).decode() for path, data in found.generated.items() if path.endswith("many_entry.c"))
+    assert "mlf_many_place_pools_0(mlf_shared_workspace_2.uint8_elements);" in entry
+    assert "volatile uint8_t mlf_shared_workspace_2_busy;" in entry
+    # The workspace in the code of an archive is fixed when the native compiler makes it.
+    s = Sketch("net")
+    s.node(ops.FullyConnected(), s.tensor("x", 1, 4), s.weights("w", 6, 4), s.tensor("hidden", 1, 6, scale=0.5))
+    s.node(ops.Add(), "hidden", "hidden", s.tensor("y", 1, 6, scale=1.0))
+    wanted = request("net", Placement(shares_workspace=2))
+    (native,) = compile_graph(s.graph(["x"], ["y"]), wanted, sha256(b"net")).modules
+    assert why_not_shared(native, "mlf_shared_workspace_2") is None
+    mistake = why_not_shared(native, "mlf_shared_workspace")
+    assert mistake is not None and "mlf_shared_workspace_2" in mistake.reason
 
 
 def test_pools_of_a_run_do_not_overlap(shared: Path) -> None:
@@ -211,10 +229,14 @@ def test_reasons_why_a_workspace_cannot_be_shared(tmp_path: Path, shared: Path, 
          "mlfbuild"),
     }  # fmt: skip
     for name, (module, fact) in refused.items():
-        mistake = why_not_shared(module)
+        mistake = why_not_shared(module, "mlf_shared_workspace")
         assert mistake is not None and fact in mistake.reason, name
         with raises(UsageError, "workspace-cannot-be-shared", f"{module.name}: share-workspace"):
             executable(module, SHARED)
+        if not module.model_id:
+            with raises(UsageError, "placement-without-workspace", module.name) as caught:
+                executable(module, Placement(workspace=".far"))
+            assert fact in caught.value.reason, name
 
 
 def test_error_has_the_place_in_the_project_file(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -15,24 +16,30 @@ from support.examples import first_on_push
 from support.tree_firmware import CLEAN, PROJECT, PROJECTS, make_repo, scons_command
 
 MAKE_CHECK = "mlfbuild: no rule has $(MLF_CHECK), so budgets are not checked; see models/mlf.mk"
-BUDGET = "models: {alpha: {source: networks/alpha.tflite, vectors: alpha.npz, budget: {flash: LIMIT}}}\n"
+BUDGET = """\
+models:
+  alpha:
+    {source: networks/alpha.tflite, vectors: alpha.npz, memories: [dtcm], targets: [m55], budget: {flash: 64}}
+firmware: {app: {sources: [src/main.c], targets: [m55], budget: {dtcm: 64}}}
+"""
 PACKAGES = ("--for", "zephyr", "--for", "rt-thread", "--for", "esp-idf", "--for", "platformio")
-OVER = "app.elf for m55: model alpha: takes "
+OVER = (r"app\.elf for m55: model alpha: takes .* of flash", r"app\.elf for m55: the image: takes .* of dtcm")
 
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) -> Path:
-    """A firmware with a committed tree, whose budget of flash is too small; the tree is a package of all systems."""
+    """A firmware whose budgets of flash and DTCM are too small; its committed tree is a package of all systems."""
     tool("arm-none-eabi-gcc", "cmake", "ninja", "make")
     folder = tmp_path_factory.mktemp("budgets") / "repo"
-    make_repo(folder, *PACKAGES, models=BUDGET.replace("LIMIT", "64"))
+    make_repo(folder, *PACKAGES, models=BUDGET)
     (folder / "src/main.c").write_text(
-        '#include "tvmgen_alpha.h"\nint main(void) { return tvmgen_alpha_run((void *)0, (void *)0); }\n'
+        '#include "tvmgen_alpha.h"\n__attribute__((section(".mlf_dtcm"))) char fast[128];\n'
+        "int main(void) { return tvmgen_alpha_run((void *)fast, (void *)0); }\n"
     )
     link = "$(MLF_BOARD_LDFLAGS) $^ -o $@\n"
     makefile = (folder / "Makefile").read_text()
     assert link in makefile
-    checked = link.replace("-o", "-Wl,-Map=$@.map -o") + "\t$(MLF_CHECK)\n"
+    checked = link.replace("$^ -o", "$(MLF_PLACEMENT_LDFLAGS) $^ -Wl,-Map=$@.map -o") + "\t$(MLF_CHECK)\n"
     (folder / "Makefile").write_text(makefile.replace(link, checked))
     (folder / "bin").mkdir()
     (folder / "bin/mlfbuild").symlink_to(warm.command("mlfbuild"))
@@ -54,16 +61,25 @@ def fails_until_raised(repo: Path, folder: Path, image: Path, tree: Path, *comma
     """Build with a ``command``: over budget, twice; within a budget; and without mlfbuild."""
     for _ in range(2):
         status, output = run(folder, *command, env=with_mlfbuild(repo))
-        assert status != 0 and OVER in output, output
+        assert status != 0 and all(re.search(over, output) for over in OVER), output
         assert not image.exists()
     path = tree / "budgets.json"
-    path.write_text(path.read_text().replace('"flash": 64', '"flash": 65536'))
+    path.write_text(path.read_text().replace('": 64', '": 65536'))
     status, output = run(folder, *command, env=with_mlfbuild(repo))
     assert status == 0 and image.exists(), output
     image.unlink()
     status, output = run(folder, *command, env=CLEAN)
     assert status == 0, output
     assert "mlfbuild: not in PATH, so budgets are not checked; run mlfbuild report -q" in output
+
+
+def replaced(path: Path, before: str, after: str) -> None:
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after))
+
+
+PLACED = 'SConscript("models/placement/SConscript", exports="env")'
 
 
 @pytest.mark.sweep
@@ -99,6 +115,7 @@ def test_make_with_a_rule_for_the_check(repo: Path, tmp_path: Path) -> None:
 
 def test_scons(repo: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(repo, tmp_path / "repo"))
+    replaced(folder / "SConstruct", "app.Program(", f"app.Append(**{PLACED})\napp.Program(")
     image = folder / "build/scons/app.elf"
     fails_until_raised(repo, folder, image, folder / "models", *scons_command(folder), "-Q")
     assert "is up to date" in run(folder, *scons_command(folder), "-Q", env=CLEAN)[1]
@@ -112,6 +129,7 @@ def test_rt_thread(repo: Path, tmp_path: Path) -> None:
     shutil.copy(PROJECT / "rt-thread/building.py", folder)
     shutil.copytree(repo / "models", folder / "models")
     (folder / "rtconfig.h").write_text("#define PKG_USING_MLF_MODELS\n#define MLF_MODELS_USING_ALPHA\n")
+    replaced(folder / "SConstruct", "Env.Program(", f"env = Env\nEnv.Append(**{PLACED})\nEnv.Program(")
     image = folder / "build/app.elf"
     fails_until_raised(repo, folder, image, folder / "models", *scons_command(folder), "-Q")
 
@@ -148,6 +166,7 @@ def test_systems_with_cmake(system: str, repo: Path, tmp_path: Path) -> None:
         names, rest = ZEPHYR.split("target_link", 1)
         text = (folder / "CMakeLists.txt").read_text().replace("add_subdirectory", f"{names}add_subdirectory")
         text += f"target_link{rest}"
+    text += f"target_link_libraries(app PRIVATE -T{tree}/placement/mlf_placement.ld)\n"
     (folder / "CMakeLists.txt").write_text(text)
     shutil.copytree(repo / "src", folder / "src", dirs_exist_ok=True)
     options = (f"-DCMAKE_TOOLCHAIN_FILE={PROJECT / 'arm-none-eabi.cmake'}", f"-DMODULE_CMAKE={tree / 'zephyr'}")

@@ -205,7 +205,7 @@ def test_verified_on_host_and_board(tmp_path: Path, tool: Callable[..., str], gr
         ({"io": "static"}, {}, "invalid-option", "net: options.io"),
         (ARENA, {"executor": "graph"}, "io-of-graph", "net: options.io"),
         ({**ARENA, "interface-api": "packed"}, {}, "packed-without-c-interface", "net: options.io"),
-        (ARENA, {"placement": Placement(shares_workspace=True)}, "workspace-cannot-be-shared", "net: share-workspace"),
+        (ARENA, {"placement": Placement(shares_workspace=1)}, "workspace-cannot-be-shared", "net: share-workspace"),
     ],
 )
 def test_combinations_that_are_refused(options: dict[str, Any], more: dict[str, Any], code: str, place: str) -> None:
@@ -222,4 +222,4 @@ def test_default_is_allowed_everywhere() -> None:
 def test_archive_cannot_share_its_workspace() -> None:
     (module,) = compile_network(FACES, options=ARENA).modules
     with raises(UsageError, "workspace-cannot-be-shared", "net: share-workspace"):
-        executable(module, Placement(shares_workspace=True))
+        executable(module, Placement(shares_workspace=1))

@@ -20,7 +20,7 @@ from mlfbuild.native.build import compile_graph
 from mlfbuild.native.frontends.tflite import parse_tflite
 from mlfbuild.native.graph import DType, Graph, Node, State, Tensor
 from mlfbuild.native.graph.nodes import evaluate
-from mlfbuild.native.graph.ops import Add, Concatenation, Equal, Reshape, Split
+from mlfbuild.native.graph.ops import Add, AveragePool2D, Concatenation, Equal, Reshape, Split
 from mlfbuild.targets import CPUS, RUNTIME
 from mlfbuild.usecases.validate import validate_archive
 from support.errors import raises
@@ -220,6 +220,23 @@ def test_a_chain_is_computed_in_place() -> None:
     graph = next(make for make in GRAPHS if make.__name__ == "in_place_chain")()
     (module,) = graph_library(graph, cpu="rv32imc").modules  # whose kernels need no scratch memory
     assert module.main[0].workspace_size == 9 * 9 * 4 + 5 * 2 * 4  # the chain, and the input of the last operator
+
+
+def test_branches_run_in_an_order_with_fewer_buffers(tmp_path: Path) -> None:
+    s = Sketch()
+    s.tensor("x", 1, 8, 8, 4)
+    for at in range(3):
+        s.node(AveragePool2D((1, 1)), "x", s.tensor(f"large{at}", 1, 8, 8, 4))
+    for at in range(3):
+        s.node(AveragePool2D((8, 8), (8, 8)), f"large{at}", s.tensor(f"small{at}", 1, 1, 1, 4))
+    s.node(Concatenation(3), *(f"small{at}" for at in range(3)), s.tensor("y", 1, 1, 1, 12))
+    graph = s.graph(["x"], ["y"])
+    library = graph_library(graph)
+    large = graph.tensor("large0").size
+    assert library.modules[0].main[0].workspace_size < 2 * large, "all three large tensors have one buffer"
+    values = values_of(graph)
+    wanted = evaluate(graph, dict(zip(graph.inputs, values, strict=True)))
+    assert_same(interpreter(library, tmp_path).run(values), [wanted["y"]])
 
 
 def test_the_option_memory(shared: Path) -> None:

@@ -310,7 +310,7 @@ int main(void)
     return cancelled != 6 || busy != MLF_ROWS_WORKSPACE_BUSY || tvmgen_rows_run(&inputs, &outputs) != 0;
 }
 """
-    run([build(write_tree(hooked(ROWS, placement=Placement(shares_workspace=True)), tmp_path), main, SANITIZERS)])
+    run([build(write_tree(hooked(ROWS, placement=Placement(shares_workspace=1)), tmp_path), main, SANITIZERS)])
 
 
 # Together with the option trace --------------------------------------------------------------------------------------

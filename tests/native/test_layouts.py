@@ -213,7 +213,7 @@ def test_packed_code_has_no_warnings_and_few_symbols(options: dict[str, str], tm
 
 @pytest.mark.parametrize("options", [PACKED, {**PACKED, **SINGLE}], ids=["packed", "both"])
 def test_packed_code_uses_the_shared_workspace_in_a_tree(options: dict[str, str], tmp_path: Path, tool: Tool) -> None:
-    shared = Placement(shares_workspace=True)
+    shared = Placement(shares_workspace=1)
     library = compile_graph(network(), replace(request("net", shared), options=options), sha256(b"net"))
     assert library == compiled(options)
     found = executable(library.modules[0], shared)

@@ -135,7 +135,7 @@ def test_models_that_take_turns_have_arenas_in_sections_for_it() -> None:
     main, fast = ArenaMemory("sram", 8 << 10, ".bss.noinit.tvm", 1000, 1000), memories(dtcm=3 << 10)
     text = {}
     for given in ((*fast, main), fast[:0] + memories(dtcm=1 << 20), (main,)):
-        wanted = replace(request("net"), memories=given, placement=Placement(shares_workspace=True))
+        wanted = replace(request("net"), memories=given, placement=Placement(shares_workspace=1))
         library = compile_graph(FACES, wanted, 64 * "0")
         text[len(text)] = generated(library)
         inputs = values_of(FACES)
@@ -236,7 +236,7 @@ def test_too_small_memories_are_refused_with_operator_and_bytes() -> None:
     [
         ({"placement": Placement(workspace=".bss.x")}, "placement.workspace"),
         ({"placement": Placement(state=".bss.x")}, "placement.state"),
-        ({"placement": Placement(shares_workspace=True), "options": {"interface-api": "packed"}}, "share-workspace"),
+        ({"placement": Placement(shares_workspace=1), "options": {"interface-api": "packed"}}, "share-workspace"),
         ({"executor": "graph"}, "executor: graph"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -21,6 +21,7 @@ from mlfbuild.native.passes.fold_constants import fold_constants
 from mlfbuild.native.passes.fold_scales import fold_scales
 from mlfbuild.native.passes.fuse_activation import fuse_activation
 from mlfbuild.native.passes.fuse_padding import fuse_padding
+from mlfbuild.native.passes.layer_parts import split_layers
 from mlfbuild.native.passes.pipeline import PASSES
 from mlfbuild.native.passes.remove_dead_nodes import remove_dead_nodes
 from mlfbuild.native.passes.remove_identities import remove_identities
@@ -37,7 +38,8 @@ def operators(graph: Graph) -> list[str]:
 
 def assert_same_values(before: Graph, after: Graph) -> None:
     assert (before.inputs, before.outputs) == (after.inputs, after.outputs)
-    values = {name: RANDOM.integers(-128, 128, before.tensor(name).shape, dtype=np.int8) for name in before.inputs}
+    sources = [before.tensor(name) for name in before.inputs]
+    values = {each.name: RANDOM.integers(-128, 128, each.shape).astype(each.dtype.numpy) for each in sources}
     expected, got = evaluate(before, values), evaluate(after, values)
     for name in before.outputs:
         np.testing.assert_array_equal(expected[name], got[name])
@@ -278,3 +280,34 @@ def test_depthwise_convolution_of_one_channel_becomes_a_convolution(scales: int)
 @pytest.mark.parametrize(("channels", "multiplier"), [(1, 1), (2, 3), (4, 1)])
 def test_other_depthwise_convolutions_are_kept(channels: int, multiplier: int) -> None:
     assert operators(widen_depthwise(depthwise(channels, multiplier))) == ["DEPTHWISE_CONV_2D"]
+
+
+@pytest.mark.parametrize("dtype", [DType.INT8, DType.FLOAT32])
+@pytest.mark.parametrize("biased", [True, False])
+def test_split_layers_splits_rows_of_weights_with_their_scales(dtype: DType, biased: bool) -> None:
+    s = Sketch()
+    count, depth, floats = 40, 24, dtype is DType.FLOAT32
+    affine = None if floats else Quantization(tuple(RANDOM.uniform(0.01, 0.1, count).tolist()), (0,) * count)
+    data = RANDOM.integers(-127, 128, (count, depth)).astype(dtype.numpy)
+    bias = RANDOM.integers(-900, 900, count).astype(np.float32 if floats else np.int32)
+    s.tensors.append(Tensor("w", data.shape, dtype, affine, data))
+    s.tensors.append(Tensor("b", bias.shape, DType.FLOAT32 if floats else DType.INT32, data=bias))
+    x, y = (
+        (s.real("x", 1, depth), s.real("y", 1, count)) if floats else (s.tensor("x", 1, depth), s.tensor("y", 1, count))
+    )
+    s.node(FullyConnected(activation=Activation.RELU), x, "w", *(["b"] if biased else []), y)
+    graph = s.graph(["x"], ["y"])
+    row = 4 * depth + 16 if floats else 48
+    assert split_layers(graph, data.nbytes) is graph and split_layers(graph, 16 * row - 1) is graph
+    assert split_layers(graph, 0) is graph
+    parts = split_layers(graph, 16 * row)
+    assert operators(parts) == [*["FULLY_CONNECTED"] * 3, "CONCATENATION"]
+    assert [parts.inputs_of(node)[1].shape for node in parts.nodes[:3]] == [(16, depth), (16, depth), (8, depth)]
+    assert_same_values(graph, parts)
+
+
+def test_split_layers_keeps_layers_of_several_pixels() -> None:
+    s = Sketch()
+    s.node(Conv2D(), s.tensor("x", 1, 2, 1, 64), s.weights("w", 64, 1, 1, 64), s.tensor("y", 1, 2, 1, 64))
+    graph = s.graph(["x"], ["y"])
+    assert split_layers(graph, 2048) is graph

@@ -132,7 +132,7 @@ def test_swapped_states_are_rejected() -> None:
 
 
 def shared_workspace(graph: Graph) -> Library:
-    return compile_graph(graph, request(graph.name, Placement(shares_workspace=True)), sha256(b"net"))
+    return compile_graph(graph, request(graph.name, Placement(shares_workspace=1)), sha256(b"net"))
 
 
 def test_state_is_not_in_a_shared_workspace() -> None:

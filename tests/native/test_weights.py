@@ -69,7 +69,7 @@ CASES = [
     ("kws", "cortex-m55", 4 * KIB, 12 * KIB, {}),
     ("ic", "cortex-m4", 2 * KIB, 20 * KIB, {}),
     ("kws", "cortex-m4", 0, 3 * KIB, {"sram": 0}),
-    ("vww", "cortex-m4", 0, 12 * KIB, {"placement": Placement(shares_workspace=True)}),
+    ("vww", "cortex-m4", 0, 12 * KIB, {"placement": Placement(shares_workspace=1)}),
     ("vww", "cortex-m55", 24 * KIB, 0, {"options": {"io": "arena"}}),
     ("kws", "cortex-m0plus", 8 * KIB, 8 * KIB, {"options": {"trace": True}}),
     ("ad", "cortex-m4", 0, 48 * KIB, {"options": {"layout": "single-file"}}),
@@ -93,6 +93,22 @@ def test_numbers_are_the_same(
     assert ("mlf_net_load_weights();" in text) == bool(copy)
     assert ("mlf_net_copy_start(&" in text) == bool(stream)
     assert len(notes(library)) == bool(copy) + bool(stream)
+
+
+def test_layers_of_a_vector_that_are_larger_than_the_room_are_streamed_in_parts(shared: Path) -> None:
+    source, vectors = shared / "models/ad_int8.tflite", np.load(shared / "golden/ad_int8.npz")
+    library = compiled(source, 0, 24 * KIB)
+    # The first layer and the last one have 80 KiB each.
+    total = library.modules[0].main[0].constants_size
+    assert notes(library)[0].startswith(f"weights: {total:,} bytes of 24 operators are streamed to dtcm")
+    late = CodegenFile(PurePosixPath("host/src/late.c"), LATE.encode())
+    module = library.modules[0]
+    with_dma = replace(library, modules=(replace(module, codegen=(*module.codegen, late)),))
+    (found,) = run_on_host(with_dma, [vectors["in0"][:1]])
+    np.testing.assert_array_equal(found.ravel(), vectors["out0"][0].ravel())
+    # Without room for 16 channels, the layers stay as they are, and in flash.
+    small = compiled(source, 0, 2 * KIB)
+    assert "of 2 operators" in notes(small)[0]
 
 
 def test_only_asked_for_and_always_the_same(shared: Path, tmp_path: Path, tool: Callable[[str], str]) -> None:

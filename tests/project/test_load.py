@@ -110,9 +110,12 @@ def test_placeholders_are_filled_in_every_word() -> None:
 
 def test_models_know_whether_they_share_a_workspace() -> None:
     models = load_project(VALID / "share_workspace.yml").models
-    assert models["kws"].placement == Placement(".rodata.mlf", None, shares_workspace=True)
-    assert models["vww"].placement == Placement(shares_workspace=True)
+    assert models["kws"].placement == Placement(".rodata.mlf", None, shares_workspace=1)
+    assert models["vww"].placement == Placement(shares_workspace=1)
     assert models["own"].placement == Placement()
+    models = load_project(VALID / "concurrent.yml").models
+    numbers = {name: model.placement.shares_workspace for name, model in models.items()}
+    assert numbers == {"vww": 1, "kws": 2, "ad": 1, "vad": 3, "ic": 1}
 
 
 def test_placement_is_by_class_and_regions_are_by_target() -> None:

@@ -142,15 +142,35 @@ def test_models_that_take_turns_have_one_arena_in_each_memory(repo: Repo) -> Non
     assert "mlf_kws_load_weights();" in source and "mlf_kws_copy_wait();" in source
 
 
+def test_concurrent_models_have_arenas_beside_each_other(repo: Repo) -> None:
+    names, keys = ["vww", "kws", "ad", "ad_two"], [", memories: [dtcm]"] * 3
+    repo.write(names, keys)
+    repo.build()
+    apart = repo.arenas()
+    repo.write(names, keys, "share-workspace: [vww, kws, ad, ad_two]\nconcurrent: [[kws, ad], [kws, ad_two]]")
+    repo.build()
+    assert repo.run() == repo.expected
+    found = repo.arenas()
+    assert {name: size for name, (_, size) in found.items()} == {name: size for name, (_, size) in apart.items()}
+    at = {name: range(start, start + size) for name, (start, size) in found.items()}
+    vww, kws, ad, two = (at[f"tvmgen_{name}_workspace"] for name in names)
+    assert vww.start == kws.start and ad.start == two.start in REGIONS["dtcm"]
+    # `vww` never runs with `ad`, but its bytes are also those of `kws`, which does.
+    assert vww.stop <= ad.start
+    used = sum(each.size for each in read_image(repo.image).sections if each.name.startswith(".dtcm"))
+    assert used == len(vww) + len(ad) < sum(map(len, at.values()))
+
+
 FIVE = ["kws", "ic", "ad", "vww", "ad_graph"]
 HOT = ", weights: {memory: dtcm, copy: 1 KiB, stream: 1 KiB}"
 GRAPH = ", executor: graph, memories: [ddr]"
+TWO_ARENAS = "share-workspace: [ic, vww, kws, ad]\nconcurrent: [[ic, kws], [ic, ad]]"
 LIMITED = ", memories: [dtcm, ddr]"
 """The main RAM also has the stack and the variables of the program."""
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("turns", ["", "share-workspace: [kws, ic, ad, vww]", "share-workspace: [ic, vww]"])
+@pytest.mark.parametrize("turns", ["", "share-workspace: [kws, ic, ad, vww]", "share-workspace: [ic, vww]", TWO_ARENAS])
 @pytest.mark.parametrize(
     ("dtcm", "ddr", "limit"),
     [("64 KiB", "64 KiB", ""), ("4 KiB", "64 KiB", ""), ("16 KiB", "256 KiB", LIMITED), ("4 KiB", "192 KiB", LIMITED)],

@@ -27,6 +27,26 @@ _HEAP_STARTS = ("end", "_end", "__end__", "__heap_start", "__HeapBase")
 
 
 @dataclass(frozen=True)
+class SharedArenas:
+    """The arenas of models that never run at the same time, in sections that begin at the same address."""
+
+    names: tuple[str, ...]
+    """The sections."""
+    filler: str
+    """The section behind them, which has as many bytes as the largest."""
+    stem: str
+    """The name of its segment, and the stem of the symbol of its first byte."""
+
+    @property
+    def largest(self) -> str:
+        """The bytes of the largest arena, as an expression of the linker."""
+        found = "0"
+        for name in self.names:
+            found = f"MAX(SIZEOF({name}), {found})"
+        return found
+
+
+@dataclass(frozen=True)
 class PlacedSection:
     """A section in a memory region of the firmware's linker script."""
 
@@ -34,26 +54,25 @@ class PlacedSection:
     region: str
     memory: bool
     """Whether it has a workspace or a state, for which the image has no bytes; otherwise it has constants."""
-    shared_by: tuple[str, ...] = ()
-    """Models that never run at the same time: their arenas in it begin at the same address."""
+    shared_by: tuple[tuple[str, ...], ...] = ()
+    """Groups of models that never run at the same time: the arenas of a group in it begin at the same address."""
 
     @property
-    def shared(self) -> tuple[str, ...]:
-        """The sections of these arenas."""
-        return tuple(shared_section(self.name, model) for model in self.shared_by)
+    def shared(self) -> tuple[SharedArenas, ...]:
+        """The arenas of each group, which are behind those of the group before."""
+        return tuple(
+            SharedArenas(
+                tuple(shared_section(self.name, model) for model in models),
+                f"{self.name}.shared{f'.{number}' if number > 1 else ''}",
+                f"{self.stem}_shared{f'_{number}' if number > 1 else ''}",
+            )
+            for number, models in enumerate(self.shared_by, 1)
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
         """The sections in its place: itself, and those of the arenas."""
-        return (self.name, *self.shared)
-
-    @property
-    def largest(self) -> str:
-        """The bytes of the largest of these arenas, as an expression of the linker."""
-        found = "0"
-        for name in self.shared:
-            found = f"MAX(SIZEOF({name}), {found})"
-        return found
+        return (self.name, *(name for arenas in self.shared for name in arenas.names))
 
     @property
     def stem(self) -> str:

@@ -14,12 +14,14 @@ are one behind the other.
 The rules:
 
 1. The name is the same in all models (``SHARED_WORKSPACE``), and there is no initial value: only that is a common
-   symbol. The type may differ, as linkers compare only size and alignment. A common symbol cannot be in a section that
-   the project names, so it goes to the usual place for uninitialised data.
+   symbol. Models that may run at the same time have several, with numbers (``Placement.shared_workspace``). The type
+   may differ, as linkers compare only size and alignment. A common symbol cannot be in a section that the project
+   names, so it goes to the usual place for uninitialised data.
 2. Code that is compiled without NDEBUG checks whether the workspace is in use, and then returns an error (``BUSY``).
    With NDEBUG nothing is checked, and two calls at a time give wrong results.
-3. The check is a flag, a weak symbol for the same reason: one for all models. It is claimed by an atomic exchange if
-   the core has one. Cores without (Armv6-M) read and write it, and a call between the two is not detected.
+3. The check is a flag, a weak symbol for the same reason: one for all models of a workspace. It is claimed by an
+   atomic exchange if the core has one. Cores without (Armv6-M) read and write it, and a call between the two is not
+   detected.
 4. The flag is claimed around the whole run, including the first initialisation of a state.
 
 For example, models of 9,840 and 28,288 bytes of arena in one image have a workspace of 28,288 bytes instead of 38,128.
@@ -35,23 +37,25 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from string import Template
 
-from mlfbuild.library import SHARED_WORKSPACE, brief
+from mlfbuild.library import brief
 
 BUSY = -2
 """The result of ``tvmgen_<model>_run`` if another call uses the workspace; the others mean invalid arguments."""
 
 
-def print_shared_workspace(prefix: str, declarator: str, attributes: str, flag_attributes: str) -> list[str]:
-    """Return the definition of the workspace, and of functions that claim and release it.
+def print_shared_workspace(
+    prefix: str, workspace: str, declarator: str, attributes: str, flag_attributes: str
+) -> list[str]:
+    """Return the definition of the shared ``workspace``, and of functions that claim and release it.
 
-    These are called ``<prefix>_enter`` and ``<prefix>_leave``. ``declarator`` has the type and the name
-    ``SHARED_WORKSPACE``, or is empty if the model has no arena in the usual RAM; ``attributes`` must make it a common
-    symbol, and ``flag_attributes`` the flag a weak one.
+    These are called ``<prefix>_enter`` and ``<prefix>_leave``. ``declarator`` has the type and the name, or is empty if
+    the model has no arena in the usual RAM; ``attributes`` must make it a common symbol, and ``flag_attributes`` the
+    flag a weak one.
     """
     text = Path(__file__).with_name("shared_workspace.c").read_text(encoding="utf-8")
     text = text if declarator else text.partition("\n\n")[2]
     values = {"prefix": prefix, "declarator": declarator, "attributes": attributes, "flag_attributes": flag_attributes}
-    return Template(text).substitute(values, flag=f"{SHARED_WORKSPACE}_busy").splitlines()
+    return Template(text).substitute(values, flag=f"{workspace}_busy").splitlines()
 
 
 def print_exclusive_call(prefix: str, busy: str, call: str, before: Iterable[str] = ()) -> Iterator[str]:

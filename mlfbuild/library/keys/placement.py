@@ -15,6 +15,7 @@ from typing import Annotated, Any
 
 from mlfbuild.core import Mistake
 from mlfbuild.core.keys import DERIVED, Convert, Keys, TextOr, named
+from mlfbuild.library.names import SHARED_WORKSPACE
 
 SECTION_NAME = re.compile(r"[A-Za-z_.][A-Za-z0-9_.]*")
 """Names that linker scripts, C attributes and assemblers all accept without quotes."""
@@ -127,8 +128,11 @@ class Placement(Keys):
     """Section of the constants, or one section for each class of constants: .mlf_params"""
     workspace: Section | None = None
     """Section of the workspace: .bss.dtcm"""
-    shares_workspace: bool = field(default=False, metadata=DERIVED)
-    """Whether the model is one of ``share-workspace``; ``workspace`` is ``None`` then."""
+    shares_workspace: int = field(default=0, metadata=DERIVED)
+    """The number of the workspace that it shares, if it is one of ``share-workspace``; ``workspace`` is ``None`` then.
+
+    All models share number 1, except those that may run at the same time (``concurrent``).
+    """
     weights: str | None = field(default=None, metadata=DERIVED)
     biases: str | None = field(default=None, metadata=DERIVED)
     tables: str | None = field(default=None, metadata=DERIVED)
@@ -147,6 +151,12 @@ class Placement(Keys):
         # A section for one class of constants takes precedence over the section for all constants.
         section: str | None = getattr(self, name)
         return section or self.params
+
+    @property
+    def shared_workspace(self) -> str:
+        """The name in C of the workspace that the model shares; empty if it has its own."""
+        more = f"_{self.shares_workspace}" if self.shares_workspace > 1 else ""
+        return f"{SHARED_WORKSPACE}{more}" if self.shares_workspace else ""
 
     @property
     def sections(self) -> Mapping[str, str]:

@@ -25,6 +25,7 @@ from mlfbuild.native.graph_executor.nodes import GraphProgram, make_nodes
 from mlfbuild.native.graph_executor.source import print_functions, print_registry
 from mlfbuild.native.graph_executor.storage import StoragePlan, plan_storage
 from mlfbuild.native.lowering import KernelCall, check_constants, lower, lower_all, settled
+from mlfbuild.native.memory import better_order
 from mlfbuild.native.network import graph_network, memory_notes, removed_from_layers
 from mlfbuild.native.passes import fuse
 from mlfbuild.native.printing import (
@@ -92,16 +93,16 @@ def graph_module(
 
 
 def _smallest(graph: Graph, whole: Graph, settings: CodegenSettings) -> tuple[Graph, Sequence[KernelCall], StoragePlan]:
-    """Lower ``graph``; operators run row by row if a run needs less memory that way."""
+    """Lower ``graph``; operators run row by row, or in another order, if a run needs less memory that way."""
     calls = lower_all(graph, settings)
-    plan = plan_storage(graph, calls)
-    fused, fused_calls = fuse(graph, calls, settings, lambda part, node: lower(part, node, settings), whole)
-    if fused is not graph:
-        smaller = plan_storage(fused, fused_calls)
-        # As for the AOT executor: chains must gain something.
-        if smaller.size < plan.size:
-            graph, calls, plan = fused, fused_calls, smaller
-    return graph, calls, plan
+    ways: list[tuple[Graph, Sequence[KernelCall]]] = [(graph, calls)]
+    fused = fuse(graph, calls, settings, lambda part, node: lower(part, node, settings), whole)
+    if fused[0] is not graph:
+        ways.append(fused)
+    # An order in which fewer bytes are in use does not always need smaller storages, so that both are planned.
+    orders = [each for way in ways for each in (way, better_order(*way)) if each is not None]
+    # Of equal ones the first: chains must gain something, as for the AOT executor.
+    return min(((*each, plan_storage(*each)) for each in orders), key=lambda each: each[2].size)
 
 
 def _main_memory(program: GraphProgram) -> MainMemory:

@@ -6,9 +6,10 @@ often. What a copy gains is the difference of the waits of these loads in both m
 
 - *Copied* weights stay in memory of their own. The most gain per byte comes first, until the declared bytes are spent.
 - *Streamed* weights pass through the reserved end of an arena. A block has the weights of one operator; operators with
-  more than the whole room are left out. A block is copied while the operators before it run: if there is room beside
-  the block that is in use, from the moment that this one has arrived, otherwise after its operator. At most one block
-  is on its way at a time, so that a single channel of a DMA is enough.
+  more than the whole room are left out (``passes/layer_parts`` makes smaller ones of some). A block is copied while
+  the operators before it run: if there is room beside the block that is in use, from the moment that this one has
+  arrived, otherwise after its operator. At most one block is on its way at a time, so that a single channel of a DMA is
+  enough.
 
 For example, with 8 KiB to stream through, the blocks of operators 0, 2 and 3::
 

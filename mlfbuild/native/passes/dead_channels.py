@@ -57,7 +57,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.core import counted
-from mlfbuild.native.graph import Array, DType, Graph, Node, Quantization, Tensor
+from mlfbuild.native.graph import Array, DType, Graph, Node, Tensor
 from mlfbuild.native.graph.bases import convolution_tensors, resting
 from mlfbuild.native.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected
 from mlfbuild.native.passes.channels import (
@@ -70,7 +70,7 @@ from mlfbuild.native.passes.channels import (
     ranges_of,
     ties,
 )
-from mlfbuild.native.passes.rewrite import rebuild
+from mlfbuild.native.passes.rewrite import picked, rebuild
 
 # True at the channels that are kept, or needed: one element for each index of the last dimension.
 Mask = npt.NDArray[np.bool_]
@@ -98,7 +98,7 @@ def remove_dead_channels(graph: Graph, multiple: int = 4) -> Graph:
     for name, mask in removed.items():
         tensor = graph.tensor(name)
         # Scales along the last dimension shrink with the channels; those of another axis are the same as before.
-        affine = _picked(tensor.quantization, mask, len(tensor.shape) - 1)
+        affine = picked(tensor.quantization, mask, len(tensor.shape) - 1)
         extra.append(replace(tensor, shape=(*tensor.shape[:-1], int(mask.sum())), quantization=affine))
     nodes = [_trimmed(graph, node, kept, ranges, extra) for node in graph.nodes]
     smaller = rebuild(graph, nodes, extra)
@@ -265,17 +265,8 @@ def _sliced(tensor: Tensor, mask: Mask) -> Tensor:
     ``mask`` has one element for each index of the last dimension.
     """
     data = np.ascontiguousarray(tensor.known[..., mask])
-    affine = _picked(tensor.quantization, mask, len(tensor.shape) - 1)
+    affine = picked(tensor.quantization, mask, len(tensor.shape) - 1)
     return replace(tensor, shape=data.shape, data=data, quantization=affine)
-
-
-def _picked(affine: Quantization | None, mask: Mask, axis: int) -> Quantization | None:
-    """Return the quantisation of what ``mask`` selects along dimension ``axis``."""
-    # A single scale applies to every channel; scales along another dimension are not affected by this mask.
-    if affine is None or not affine.per_channel or affine.axis != axis:
-        return affine
-    scales, zero_points = np.array(affine.scales)[mask], np.array(affine.zero_points)[mask]
-    return Quantization(tuple(scales.tolist()), tuple(zero_points.tolist()), affine.axis)
 
 
 def _layer_constants(
@@ -299,7 +290,7 @@ def _layer_constants(
     data = np.ascontiguousarray(weights.known.reshape(shape)[rows][:, :, columns])
     trimmed_shape = (data.shape[0], *weights.shape[1:-1], weights.shape[-1] // len(columns) * int(columns.sum()))
     data = data.reshape(trimmed_shape)
-    trimmed = replace(weights, shape=data.shape, data=data, quantization=_picked(weights.quantization, rows, 0))
+    trimmed = replace(weights, shape=data.shape, data=data, quantization=picked(weights.quantization, rows, 0))
     # Nothing was folded: a layer without a bias stays without one.
     if bias is None and not folded.any():
         return [trimmed]

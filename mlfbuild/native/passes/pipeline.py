@@ -53,8 +53,8 @@ For example, with float32 tensors and weights that the file stores as int8::
 If ``remove_dead_nodes`` ran before ``fuse_padding``, PAD would stay and copy the image. If ``fold_constants`` ran after
 ``fold_scales``, MUL and ADD would stay.
 
-Removing channels (``dead_channels``) and running rows together (``fusion``) are not in the list: both depend on options
-and are compared with the network before them.
+Removing channels (``dead_channels``), splitting layers (``layer_parts``) and running rows together (``fusion``) are
+not in the list: they depend on options, and the first and the last are compared with the network before them.
 """
 
 from mlfbuild.native.graph import Graph

@@ -1,11 +1,14 @@
-"""Functions that passes share: rebuild a graph, rename tensors."""
+"""Functions that passes share: rebuild a graph, rename tensors, select channels."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from mlfbuild.native.graph import Graph, Node, Tensor
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.native.graph import Graph, Node, Quantization, Tensor
 
 
 def rebuild(graph: Graph, nodes: Sequence[Node], extra: Sequence[Tensor] = ()) -> Graph:
@@ -33,3 +36,12 @@ def rename(node: Node, names: Mapping[str, str]) -> Node:
         inputs=tuple(None if name is None else names.get(name, name) for name in node.inputs),
         outputs=tuple(names.get(name, name) for name in node.outputs),
     )
+
+
+def picked(affine: Quantization | None, part: npt.NDArray[np.bool_] | slice, axis: int) -> Quantization | None:
+    """Return the quantisation of what ``part`` selects along dimension ``axis``."""
+    # A single scale applies to every channel; scales along another dimension are not affected.
+    if affine is None or not affine.per_channel or affine.axis != axis:
+        return affine
+    scales, zero_points = np.array(affine.scales)[part], np.array(affine.zero_points)[part]
+    return Quantization(tuple(scales.tolist()), tuple(zero_points.tolist()), affine.axis)

@@ -27,7 +27,7 @@ MISRA_DEVIATIONS = (
 """Rules that Cppcheck finds broken in generated C; docs/c-interface.md has a reason for each."""
 _STATIC = ("The intermediate tensors are in a static workspace: one call at a time.",)
 _SHARED = (
-    "The intermediate tensors are in a static workspace, mlf_shared_workspace, which other",
+    "The intermediate tensors are in a static workspace, {}, which other",
     "modules of the firmware use too: one call of any of them at a time.",
 )
 _POOLS = (
@@ -42,10 +42,11 @@ def print_header(program: LinkedModel, source: str, placement: Placement) -> str
     ``source`` is the name of the file only, so that the header has no path of the machine.
     """
     shares = shares_workspace(program, placement)
+    shared = placement.shared_workspace if shares else ""
     # A call that finds the shared workspace busy returns a value of its own.
     results = results_comment(program.name, *([busy_name(program.name)] if shares else []), *_failure(program))
     parts = [
-        *interface_parts(_interface(program), _about_run(program, shares=shares), results),
+        *interface_parts(_interface(program), _about_run(program, shared), results),
         *_static_reset(program),
         *_own_part(program, shares=shares),
     ]
@@ -92,8 +93,10 @@ def _interface(program: LinkedModel) -> CInterface:
     return CInterface(program.name, sides[0], sides[1], program.plan.arena_size, program.form.arena_io, pools)
 
 
-def _about_run(program: LinkedModel, *, shares: bool) -> tuple[str, ...]:
-    return _POOLS if program.form.arena_io else _SHARED if shares else _STATIC
+def _about_run(program: LinkedModel, shared: str) -> tuple[str, ...]:
+    if program.form.arena_io:
+        return _POOLS
+    return tuple(line.format(shared) for line in _SHARED) if shared else _STATIC
 
 
 def _failure(program: LinkedModel) -> list[str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from mlfbuild.library import SHARED_WORKSPACE, brief
+from mlfbuild.library import brief
 from mlfbuild.library.cgen import (
     ALIGNMENT,
     SCRATCH_TYPES,
@@ -37,7 +37,7 @@ def shares_workspace(program: LinkedModel, placement: Placement) -> bool:
 
     Neither does packed code: around it, unpacking the archive generates code that moves its workspace there.
     """
-    return placement.shares_workspace and program.plan.arena_size > 0 and not program.form.packed
+    return bool(placement.shared_workspace) and program.plan.arena_size > 0 and not program.form.packed
 
 
 def print_memory_types(program: LinkedModel) -> Iterator[str]:
@@ -127,10 +127,10 @@ def print_workspace(program: LinkedModel, placement: Placement) -> str:
         else:
             lines += _definition(each, _macro(each, shares=shares))
     if shares:
-        declarator = "" if common is None else f"union {common.type} {SHARED_WORKSPACE}"
+        declarator = "" if common is None else f"union {common.type} {placement.shared_workspace}"
         macro = "" if common is None else common.macro
         lines += [] if common is None else [_peak_use(common)]
-        lines += print_shared_workspace(program.prefix, declarator, macro, _flag(program))
+        lines += print_shared_workspace(program.prefix, placement.shared_workspace, declarator, macro, _flag(program))
         lines += [] if common is None else _share_check(common)
     return "\n".join(lines)
 
@@ -236,7 +236,7 @@ def print_static_call(program: LinkedModel, placement: Placement) -> Iterator[st
         yield f"    return {run}(inputs, outputs, {workspaces}{more});"
         return
     shared = ", ".join(
-        f"&{SHARED_WORKSPACE}" if each.is_common(placement) else each.static for each in program.workspaces
+        f"&{placement.shared_workspace}" if each.is_common(placement) else each.static for each in program.workspaces
     )
     call = f"{run}(inputs, outputs, {shared}{more})"
     yield from print_exclusive_call(prefix, busy_name(name), call, print_beginning(program, placement))

@@ -217,6 +217,7 @@ def _sizes(
         models={spec.name: replace(spec, targets=names)},
         firmware={_APP: FirmwareSpec(_APP, sources=(main,), models=(spec.name,), targets=names)},
         share_workspace=(),
+        concurrent=(),
         budget_file=None,
     )
     found = target_jobs(measured, build=folder)
