@@ -4,7 +4,7 @@
 expect, and each call's part of the original network, compiled for the core by mlfbuild.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -80,7 +80,7 @@ def _table(model: str, graph: Graph, calls: list[Node]) -> Iterator[str]:
         outputs = [
             (graph.tensor(each).size, to) for each, to in zip(call.outputs, operator.output_offsets, strict=True)
         ]
-        yield from _compute(at, inputs, outputs)
+        yield from _compute(at, inputs, outputs, operator.stores)
         sizes = (len(operator.weights), operator.scratch, operator.fast or operator.scratch)
         numbers = ", ".join(map(str, sizes))
         own = int(operator.fast > 0)
@@ -90,9 +90,11 @@ def _table(model: str, graph: Graph, calls: list[Node]) -> Iterator[str]:
     yield f"}};\nconst int stand_in_count = {len(calls)};\n"
 
 
-def _compute(at: int, inputs: list[tuple[int, int]], outputs: list[tuple[int, int]]) -> Iterator[str]:
-    """Yield a function that runs the part on copies, and overwrites the rest of the working memory, as an NPU may."""
-    yield f"static int compute{at}(uint8_t *memory, size_t size)\n{{"
+def _compute(
+    at: int, inputs: list[tuple[int, int]], outputs: list[tuple[int, int]], stores: Iterable[tuple[int, int]]
+) -> Iterator[str]:
+    """Yield a function that runs the part on copies, and overwrites all bytes that the stream writes."""
+    yield f"static int compute{at}(uint8_t *memory)\n{{"
     for kind, tensors in (("in", inputs), ("out", outputs)):
         for number, (size, _) in enumerate(tensors):
             yield f"    static uint64_t {kind}{number}[{(size + 7) // 8}];"
@@ -104,7 +106,8 @@ def _compute(at: int, inputs: list[tuple[int, int]], outputs: list[tuple[int, in
     yield "    memcpy(&inputs, ins, sizeof inputs);\n    memcpy(&outputs, outs, sizeof outputs);"
     for number, (size, offset) in enumerate(inputs):
         yield f"    memcpy(in{number}, &memory[{offset}], {size});"
-    yield f"    result = (int)tvmgen_stand_in{at}_run(&inputs, &outputs);\n    memset(memory, 0xA5, size);"
+    yield f"    result = (int)tvmgen_stand_in{at}_run(&inputs, &outputs);"
+    yield from (f"    memset(&memory[{start}], 0xA5, {end - start});" for start, end in stores)
     for number, (size, offset) in enumerate(outputs):
         yield f"    memcpy(&memory[{offset}], out{number}, {size});"
     yield "    return result;\n}"

@@ -9,6 +9,7 @@ import flatbuffers
 import numpy as np
 import pytest
 
+from mlfbuild import open_archive
 from mlfbuild.cli.output.invocation import run
 from mlfbuild.library.keys import Npu
 from mlfbuild.native import Tensor, read_network
@@ -79,6 +80,20 @@ def test_the_core_and_the_npu_take_turns(tmp_path: Path, shared: Path, tool: Cal
     source, npu = shared / "models/kws_int8.tflite", replace(U55_128, keep_on_core=("DEPTHWISE_CONV_2D", "SOFTMAX"))
     assert len(npu_calls(request_for(source, npu))) == 5
     assert verified(tmp_path, source, first_cases(shared / "golden/kws_int8.npz", tmp_path, 1), npu) == 0
+    # All tensors of the core's operators are in the memory of the NPU, at Vela's addresses.
+    (module,) = open_archive(tmp_path / "build/mlf/m55/kws_int8.tar").modules
+    assert module.npu is not None and module.main[0].workspace_size == module.npu.scratch
+    code = next(bytes(file.content) for file in module.codegen if file.path.name == "kws_int8_lib0.c")
+    assert code.count(b"    memcpy(") == 1  # from the caller
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("npu", [U55_128, U65_256, U65_DEDICATED], ids=lambda npu: npu.accelerator)
+@pytest.mark.parametrize(("name", "kept"), [("ic", "ADD"), ("kws", "DEPTHWISE_CONV_2D"), ("vww", "CONV_2D")])
+def test_kinds_of_operators_stay_on_the_core(tmp_path: Path, shared: Path, name: str, kept: str, npu: Npu) -> None:
+    require_vela()
+    source, npu = shared / f"models/{name}_int8.tflite", replace(npu, keep_on_core=(kept,))
+    assert verified(tmp_path, source, first_cases(shared / f"golden/{name}_int8.npz", tmp_path, 2), npu) == 0
 
 
 @pytest.mark.sweep

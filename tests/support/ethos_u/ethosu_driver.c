@@ -70,5 +70,5 @@ int ethosu_invoke_v3(struct ethosu_driver *used, const void *custom_data_ptr, co
     if (call->own_memory) {
         memset((void *)(uintptr_t)base_addr[2], 0x5A, base_addr_size[2]);
     }
-    return call->compute((uint8_t *)(uintptr_t)base_addr[1], base_addr_size[1]);
+    return call->compute((uint8_t *)(uintptr_t)base_addr[1]);
 }

@@ -31,6 +31,8 @@ _HEAD = 3
 """Words before the offsets: version, number of subgraphs and of tensors."""
 _PAYLOAD, _WEIGHTS, _SCRATCH, _FAST, _FIRST = range(5)
 """Inputs of the operator; those of the network begin at the last."""
+_MEMORY = 1
+"""The region of the working memory."""
 
 
 @dataclass(frozen=True)
@@ -161,17 +163,20 @@ class _Calls:
         # One tensor for both: the NPU has no memory of its own.
         own = 0 if scratch.index == fast.index else _size(place, fast)
         inputs, outputs = operator.inputs[_FIRST:], operator.outputs
-        call = ops.EthosU(
-            self._calls.index(operator.index), len(self._calls), _content(place, payload), _content(place, weights),
-            self._weights.index(weights.index) if len(self._weights) > 1 else None,
-            _size(place, scratch), own, self._places(place, scratch, inputs), self._places(place, scratch, outputs),
-        )  # fmt: skip
+        content, constants, memory = _content(place, payload), _content(place, weights), _size(place, scratch)
         regions = (
-            StreamRegion("weights", len(call.weights), writable=False),
-            StreamRegion("working memory", call.scratch, writable=True),
-            StreamRegion("memory of the NPU", call.fast or call.scratch, writable=True),
+            StreamRegion("weights", len(constants), writable=False),
+            StreamRegion("working memory", memory, writable=True),
+            StreamRegion("memory of the NPU", own or memory, writable=True),
         )
-        check_payload(call.payload, regions, self._accelerator, place)
+        facts = check_payload(content, regions, self._accelerator, place)
+        stores = {each[1:] for each in facts.written if not own or each[0] == _MEMORY}
+        call = ops.EthosU(
+            self._calls.index(operator.index), len(self._calls), content, constants,
+            self._weights.index(weights.index) if len(self._weights) > 1 else None,
+            memory, own, self._places(place, scratch, inputs), self._places(place, scratch, outputs),
+            tuple(sorted(stores)),
+        )  # fmt: skip
         return replace(operator, inputs=inputs, options=call)
 
     def _places(self, place: str, scratch: RawTensor, indices: Sequence[int]) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ _TYPES = (DType.INT8, DType.INT16, DType.INT32)
 
 
 class EthosU(Operator):
-    """A call of the NPU. Its tensors are at offsets of one working memory, to and from which they are copied."""
+    """A call of the NPU. Its tensors are at offsets of one working memory."""
 
     number: int
     """Of the calls of the network."""
@@ -30,6 +30,8 @@ class EthosU(Operator):
     """Bytes of the NPU's own memory, 0 if there is none: the working memory then takes its place."""
     input_offsets: tuple[int, ...]
     output_offsets: tuple[int, ...]
+    stores: tuple[tuple[int, int], ...]
+    """(start, end) in the working memory: the stream writes nothing outside of them."""
 
     name = "ETHOS_U"
     """Not an operator of TFLite; Vela writes the custom operator ``ethos-u``."""
