@@ -26,6 +26,7 @@ from support.host_c import WARNINGS
 from support.lstm_networks import groups_of_four
 from support.npu_models import U55_128, U65_DEDICATED, request_for, require_vela, write_network
 from support.tflite_builder import Network
+from support.unsigned_networks import own
 
 Edit = Callable[[bytes], bytes]
 
@@ -92,6 +93,35 @@ def test_operators_may_stay_on_the_core(tmp_path: Path) -> None:
     assert kept.notes[0] == "the NPU is not used: Vela leaves all 2 operators to the core"
     assert kept.notes[1].startswith("stays on the core: FULLY_CONNECTED ")
     assert all(note.endswith(": keep-on-core names it") for note in kept.notes[1:])
+
+
+def unsigned_ends() -> bytes:
+    """Return a network of int8 whose input and output are uint8, as converters make it."""
+    network = Network()
+    values = network.quantize(network.input((1, 8), 0.1, 128, dtype="uint8"), 0.1)
+    values = network.fully_connected(values, np.ones((8, 8), np.int8), None, weight_scales=[0.1], scale=0.1)
+    output = network.activation((1, 8), 0.1, 128, dtype="uint8")
+    return network.build([network.operator("QUANTIZE", [values], output, "QuantizeOptions")])
+
+
+@pytest.mark.parametrize(
+    ("model", "kept", "kinds"),
+    [
+        (unsigned_ends(), (), "ETHOS_U"),
+        (unsigned_ends(), ("FULLY_CONNECTED",), "ETHOS_U FULLY_CONNECTED ETHOS_U"),
+        (next(own("network", 1)).model, (), "ETHOS_U"),
+        (next(own("network", 1)).model, ("ADD",), "ETHOS_U QUANTIZE QUANTIZE ADD QUANTIZE ETHOS_U"),
+    ],
+)
+def test_uint8_is_converted_for_the_core_only(tmp_path: Path, model: bytes, kept: tuple[str, ...], kinds: str) -> None:
+    path = tmp_path / "net.tflite"
+    path.write_bytes(model)
+    module = compiled(request_for(path, replace(U55_128, keep_on_core=kept)))
+    assert module.network is not None and module.npu is not None
+    assert [each.operator for each in module.network.operators] == kinds.split()
+    # Conversions are no operators of the file.
+    assert [each.partition(" ")[0] for each in module.npu.on_core] == [*kept]
+    assert {each.dtype for each in (*module.inputs, *module.outputs)} == {"uint8"}
 
 
 @functools.cache

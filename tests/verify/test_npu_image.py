@@ -14,8 +14,10 @@ from mlfbuild.cli.output.invocation import run
 from mlfbuild.library.keys import Npu
 from mlfbuild.native import Tensor, read_network
 from support.ethos_u_driver import PROVIDER, npu_calls, write_driver
+from support.examples import first_on_push
 from support.npu_models import U55_128, U55_256, U65_256, U65_DEDICATED, request_for, require_vela
-from support.oracle import tflite_micro_run
+from support.oracle import litert_run, tflite_micro_run
+from support.unsigned_networks import own
 
 HASHES = {
     "ad": "87cf24194ef93d1d9b11a591d805526b98008e351655d29883c825c9c106ba24",
@@ -85,6 +87,20 @@ def test_the_core_and_the_npu_take_turns(tmp_path: Path, shared: Path, tool: Cal
     assert module.npu is not None and module.main[0].workspace_size == module.npu.scratch
     code = next(bytes(file.content) for file in module.codegen if file.path.name == "kws_int8_lib0.c")
     assert code.count(b"    memcpy(") == 1  # from the caller
+
+
+@pytest.mark.parametrize("kept", first_on_push(["ADD", "", "SOFTMAX CONV_2D", "FULLY_CONNECTED ADD"]))
+def test_uint8(tmp_path: Path, tool: Callable[..., str], kept: str) -> None:
+    """The NPU reads and writes uint8, which the core holds as int8."""
+    require_vela()
+    tool("qemu-system-arm")
+    (case,) = own("network", 1)
+    source = tmp_path / "network.tflite"
+    source.write_bytes(case.model)
+    arrays = {f"in{at}": value[None] for at, value in enumerate(case.inputs)}
+    arrays |= {f"out{at}": value[None] for at, value in enumerate(litert_run(case.model, case.inputs))}
+    np.savez(tmp_path / "vectors.npz", **arrays)
+    assert verified(tmp_path, source, tmp_path / "vectors.npz", replace(U55_128, keep_on_core=tuple(kept.split()))) == 0
 
 
 @pytest.mark.sweep

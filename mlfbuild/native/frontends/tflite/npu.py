@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from tflite.TensorType import TensorType
 
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.ethos_u import StreamRegion, check_payload
@@ -190,13 +189,6 @@ class _Calls:
                     place=f"{place}: {tensor.name!r}",
                     reason="a state that an operator keeps between runs is not supported on an NPU",
                     hint="name the kind of its operator in keep-on-core, such as UNIDIRECTIONAL_SEQUENCE_LSTM",
-                )
-            if tensor.type == TensorType.UINT8:
-                raise UnsupportedModelError(
-                    "npu-uint8",
-                    place=f"{place}: {tensor.name!r}",
-                    reason="uint8 tensors of an NPU are not supported",
-                    hint="convert the model again with full integer quantisation, which uses int8",
                 )
             offset = self._offsets[index]
             if base < 0 or offset < base:

@@ -8,7 +8,7 @@ from mlfbuild.core import UnsupportedModelError
 from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
-_TYPES = (DType.INT8, DType.INT16, DType.INT32)
+_TYPES = (DType.INT8, DType.UINT8, DType.INT16, DType.INT32)
 
 
 class EthosU(Operator):
@@ -53,7 +53,7 @@ class EthosU(Operator):
                 return f"has {len(tensors)} tensors for {len(offsets)} offsets"
             for tensor, offset in zip(tensors, offsets, strict=True):
                 if tensor.dtype not in _TYPES:
-                    return f"{tensor} must be int8, int16 or int32"
+                    return f"{tensor} must be int8, uint8, int16 or int32"
                 if not 0 <= offset <= self.scratch - tensor.size:
                     return f"{tensor} at byte {offset} is outside the working memory of {self.scratch} bytes"
         return None if outputs else "writes nothing"
