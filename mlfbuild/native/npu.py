@@ -30,7 +30,7 @@ from mlfbuild.library.keys import NPU_DEVICE, Npu
 from mlfbuild.native.build import budget_of, compile_graph, graph_of, read_files
 from mlfbuild.native.frontends import HELD, NetworkFiles, OriginalNetwork
 from mlfbuild.native.graph import Graph, Node
-from mlfbuild.native.graph.ops import EthosU, Quantize
+from mlfbuild.native.graph.ops import EthosU, Quantize, Reshape
 
 DRIVER_VERSION = ">=22.5"
 """The releases of the driver that have ``ethosu_invoke_v3``."""
@@ -55,6 +55,7 @@ def compile_for_npu(request: CompileRequest, npu: Npu) -> Library:
     except InputFileError as error:
         raise better_error(error, request.source) from None
     result = compile_with_vela(files.data, npu, request.source, original.names)
+    original.check_variables(result.model, str(request.source))
     compiled = NetworkFiles(files.path, result.model)
     graph = graph_of(compiled, request, npu.accelerator, original.absent)
     kept = tuple(_kept(graph, npu, result, original.names))
@@ -68,14 +69,15 @@ def compile_for_npu(request: CompileRequest, npu: Npu) -> Library:
 
 
 def _calls(graph: Graph) -> list[EthosU]:
-    return [node.operator for node in graph.nodes if isinstance(node.operator, EthosU)]
+    """Return the calls of the NPU, those in a loop once."""
+    return [*dict.fromkeys(node.operator for node in graph.nodes if isinstance(node.operator, EthosU))]
 
 
 def _kept(graph: Graph, npu: Npu, result: VelaResult, names: Collection[str]) -> Iterator[str]:
     """Yield each operator that stays on the core, with the reason; ``names`` are those of tensors in the file."""
     for node in graph.nodes:
-        # The core holds uint8 as int8: a QUANTIZE of a tensor that the file does not have converts it.
-        added = isinstance(node.operator, Quantize) and not {*node.inputs, *node.outputs} <= {*names}
+        # The core holds uint8 as int8, and variables as states: nodes of tensors that the file does not have.
+        added = isinstance(node.operator, Quantize | Reshape) and not {*node.inputs, *node.outputs} <= {*names}
         if not added and not isinstance(node.operator, EthosU):
             yield f"{node.operator.name} {shown(node.name)}: {_reason(node, npu, result)}"
 

@@ -24,11 +24,19 @@ PROVIDER = '{path: driver, version: "23.11", include-dirs: [include, src]}'
 
 def npu_calls(request: CompileRequest) -> list[Node]:
     """Return the nodes of the network that the NPU of ``request`` computes."""
+    return _npu_calls(npu_graph(request))
+
+
+def _npu_calls(graph: Graph) -> list[Node]:
+    return [node for node in graph.nodes if isinstance(node.operator, EthosU)]
+
+
+def npu_graph(request: CompileRequest) -> Graph:
+    """Return the network of ``request`` as Vela wrote it."""
     assert request.npu is not None
     data = request.source.read_bytes()
     result, original = compile_with_vela(data, request.npu, request.source), OriginalNetwork.of(data, "")
-    graph = graph_of(NetworkFiles(request.source, result.model), request, request.npu.accelerator, original.absent)
-    return [node for node in graph.nodes if isinstance(node.operator, EthosU)]
+    return graph_of(NetworkFiles(request.source, result.model), request, request.npu.accelerator, original.absent)
 
 
 def write_driver(folder: Path, request: CompileRequest) -> Path:
@@ -43,8 +51,9 @@ def write_driver(folder: Path, request: CompileRequest) -> Path:
     core = replace(request, npu=None)
     graph, digest = read_network(core)
     # The core's network has uint8 tensors as int8, and the NPU does not.
-    signed = {f"{name}_uint8": name for name in graph.tensors if f"{name}_uint8" not in graph.tensors}
-    calls = [(call, _renamed(call, signed)) for call in npu_calls(request)]
+    names = {f"{name}_uint8": name for name in graph.tensors if f"{name}_uint8" not in graph.tensors}
+    own = npu_graph(request)
+    calls = [(call, _renamed(call, names | _in_loops(own, graph))) for call in _npu_calls(own)]
     for at, (_, call) in enumerate(calls):
         name = f"stand_in{at}"
         part = part_of(graph, call, name)
@@ -55,6 +64,22 @@ def write_driver(folder: Path, request: CompileRequest) -> Path:
             path.write_bytes(bytes(file.content))
     (source / "stand_in.c").write_text("\n".join(_table(request.name, graph, calls)))
     return folder
+
+
+def _in_loops(own: Graph, graph: Graph) -> dict[str, str]:
+    """Return tensor in ``own`` -> tensor in ``graph`` for those of loops, whose names end with their number."""
+    theirs = _numbered(graph)
+    pairs = [zip(names, theirs[stem], strict=True) for stem, names in _numbered(own).items() if stem in theirs]
+    return dict(pair for each in pairs for pair in each)
+
+
+def _numbered(graph: Graph) -> dict[str, list[str]]:
+    found: dict[str, list[tuple[int, str]]] = {}
+    for name in graph.tensors:
+        stem, _, number = name.rpartition("_")
+        if stem and number.isdecimal():
+            found.setdefault(stem, []).append((int(number), name))
+    return {stem: [name for _, name in sorted(names)] for stem, names in found.items()}
 
 
 def _renamed(call: Node, names: Mapping[str, str]) -> Node:
@@ -87,7 +112,7 @@ def _table(model: str, graph: Graph, calls: list[tuple[Node, Node]]) -> Iterator
         yield from (f"extern const uint8_t {symbol}[];" for symbol in dict.fromkeys((stream, weights)))
         inputs, outputs = (
             [
-                (graph.tensor(str(each)).size, to, each != its)
+                (graph.tensor(str(each)).size, to, its == f"{each}_uint8")
                 for each, its, to in zip(names, others, offsets, strict=True)
             ]
             for names, others, offsets in (
