@@ -14,11 +14,10 @@ weights, compressed; then come the sizes of two working memories, and the tensor
     1  working memory: the tensors of the network, and what is between operators.
     2  the NPU's own memory with memory-mode dedicated-sram, otherwise the same bytes as region 1.
 
-**Whose memory is it.** Vela plans the working memory of all calls together, as if tensors stayed there between them.
-Our memory plan treats it as scratch memory of one call instead: before a call, its inputs are copied to their offsets,
-and after it, its outputs from theirs. So tensors are in our plan like those of any operator, the caller's buffers are
-neither written nor moved, and between calls the same bytes are free for the core's operators. The price is a copy of
-the tensors at the borders.
+**Whose memory is it.** Vela plans the working memory of all calls together, and tensors stay there between them. Our
+memory plan does the same for tensors between a call and an operator of the core (``native/memory/borders.py``). Other
+tensors, such as those in the caller's buffers, are copied to their offsets before a call, or from them after it, so
+that these buffers are neither written nor moved. Between calls, bytes that hold no tensor are free for the core.
 
 **Rules.**
 

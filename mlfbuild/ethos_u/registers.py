@@ -62,6 +62,8 @@ PARAMETERS_OF_VALUES = ("ofm_scale", "opa_scale", "opb_scale")
 
 GLOBAL_SCALE = 1 << 8
 """Bit of ``ofm_precision``: one scale for all channels, in a register instead of in memory."""
+BRICK = 16
+"""Bytes of a brick of int8."""
 BRICKS = 1 << 6
 """Bit of a precision: NHCWB16, rows of bricks of 16 channels, instead of NHWC."""
 BROADCAST_HEIGHT, BROADCAST_WIDTH, BROADCAST_DEPTH, SCALAR = 1 << 0, 1 << 1, 1 << 2, 1 << 7

@@ -54,6 +54,8 @@ class StreamFacts:
     transfers: int = 0
     used: dict[int, int] = field(default_factory=dict)
     """StreamRegion -> end of the bytes that are used of it."""
+    written: set[tuple[int, int, int]] = field(default_factory=set)
+    """(region, start, end) of bytes outside of which nothing is written: the end is rounded up to a brick."""
 
 
 def check_payload(payload: bytes, regions: Sequence[StreamRegion], accelerator: str, place: str) -> StreamFacts:
@@ -269,6 +271,9 @@ class _Run:
         if write and not found.writable:
             self._refuse(f"{what} writes the {found.name}, which is read-only")
         self._facts.used[region] = max(self._facts.used.get(region, 0), end)
+        if write:
+            # A brick may be written whole, even if the tensor has fewer channels.
+            self._facts.written.add((region, start, min(-(-end // r.BRICK) * r.BRICK, found.size)))
 
     def _value(self, name: str) -> int:
         value = self._values.get(name)

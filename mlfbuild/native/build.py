@@ -49,7 +49,7 @@ from mlfbuild.native.lowering import KernelCall, check_constants, lower_all, set
 from mlfbuild.native.memory import WeightPlan, plan_memory, plan_weights, use_free_memory, weight_uses, with_curve
 from mlfbuild.native.network import compiled_network, macs_of, memory_notes, notes_of_memories, removed_from_layers
 from mlfbuild.native.passes import remove_dead_channels, rounded_products, run_passes, split_layers, streamed
-from mlfbuild.native.planned import placed_in, plan_network
+from mlfbuild.native.planned import placed_in, plan_network, without_copies
 from mlfbuild.native.printing import (
     Interface,
     LinkedModel,
@@ -292,7 +292,7 @@ def _program(
     check_constants(graph, calls, budget)
     if not settings.is_dual_issue:  # its data cache holds weights that are read again: copies cost more than they save
         calls, plan = use_free_memory(calls, plan)
-    linked = settled(graph, calls, replaceable=settings.replaceable)
+    linked = settled(graph, without_copies(graph, calls, plan), replaceable=settings.replaceable)
     cpu = settings.cpu if settings.replaceable else None
     program = link_calls(
         request.name, graph, linked, plan, interface, trace=settings.trace, hook=hook, form=form, replaceable=cpu,

@@ -8,7 +8,7 @@ The identity of the network is that of the user's file, not of Vela's.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -28,9 +28,9 @@ from mlfbuild.library import (
 )
 from mlfbuild.library.keys import NPU_DEVICE, Npu
 from mlfbuild.native.build import budget_of, compile_graph, graph_of, read_files
-from mlfbuild.native.frontends import NetworkFiles, OriginalNetwork
+from mlfbuild.native.frontends import HELD, NetworkFiles, OriginalNetwork
 from mlfbuild.native.graph import Graph, Node
-from mlfbuild.native.graph.ops import EthosU
+from mlfbuild.native.graph.ops import EthosU, Quantize, Reshape
 
 DRIVER_VERSION = ">=22.5"
 """The releases of the driver that have ``ethosu_invoke_v3``."""
@@ -55,9 +55,10 @@ def compile_for_npu(request: CompileRequest, npu: Npu) -> Library:
     except InputFileError as error:
         raise better_error(error, request.source) from None
     result = compile_with_vela(files.data, npu, request.source, original.names)
+    original.check_variables(result.model, str(request.source))
     compiled = NetworkFiles(files.path, result.model)
     graph = graph_of(compiled, request, npu.accelerator, original.absent)
-    kept = tuple(_kept(graph, npu, result))
+    kept = tuple(_kept(graph, npu, result, original.names))
     graph = graph.with_notes([*graph.notes, *_notes(graph, kept)])
     # The file of Vela has compressed weights: the limit is that of the user's file, which is larger.
     library = compile_graph(graph, request, files.identity, budget_of(request, files.size + compiled.size))
@@ -68,18 +69,22 @@ def compile_for_npu(request: CompileRequest, npu: Npu) -> Library:
 
 
 def _calls(graph: Graph) -> list[EthosU]:
-    return [node.operator for node in graph.nodes if isinstance(node.operator, EthosU)]
+    """Return the calls of the NPU, those in a loop once."""
+    return [*dict.fromkeys(node.operator for node in graph.nodes if isinstance(node.operator, EthosU))]
 
 
-def _kept(graph: Graph, npu: Npu, result: VelaResult) -> Iterator[str]:
-    """Yield each operator that stays on the core, with the reason."""
+def _kept(graph: Graph, npu: Npu, result: VelaResult, names: Collection[str]) -> Iterator[str]:
+    """Yield each operator that stays on the core, with the reason; ``names`` are those of tensors in the file."""
     for node in graph.nodes:
-        if not isinstance(node.operator, EthosU):
+        # The core holds uint8 as int8, and variables as states: nodes of tensors that the file does not have.
+        added = isinstance(node.operator, Quantize | Reshape) and not {*node.inputs, *node.outputs} <= {*names}
+        if not added and not isinstance(node.operator, EthosU):
             yield f"{node.operator.name} {shown(node.name)}: {_reason(node, npu, result)}"
 
 
 def _reason(node: Node, npu: Npu, result: VelaResult) -> str:
-    told = next((result.reasons[name] for name in node.outputs if name in result.reasons), "")
+    names = (each for name in node.outputs for each in (name, name.removesuffix(HELD)))
+    told = next((result.reasons[name] for name in names if name in result.reasons), "")
     if told:
         return told
     return "keep-on-core names it" if node.operator.name in npu.keep_on_core else "Vela states no reason"

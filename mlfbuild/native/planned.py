@@ -28,9 +28,10 @@ from dataclasses import dataclass, replace
 
 from mlfbuild.library.cgen import WORKSPACE_SECTION
 from mlfbuild.library.keys import ArenaMemory, Placement
-from mlfbuild.native.graph import Graph
-from mlfbuild.native.lowering import KernelCall, lower, lower_all
-from mlfbuild.native.memory import Plan, better_order, check_fits, plan_memory
+from mlfbuild.native.graph import Graph, Node
+from mlfbuild.native.graph.ops import EthosU
+from mlfbuild.native.lowering import KernelCall, lower, lower_all, lower_npu_call
+from mlfbuild.native.memory import Location, Plan, StorageKind, better_order, check_fits, plan_memory
 from mlfbuild.native.passes import fuse
 from mlfbuild.native.settings import MEMORY, CodegenSettings
 
@@ -76,6 +77,23 @@ def plan_network(
         other = choosing.plain if chosen is choosing.plain else choosing.with_chains(MEMORY[1])
         usual = other.plan.arena_size if other.plan.fits else None
     return chosen, usual
+
+
+def without_copies(graph: Graph, calls: Sequence[KernelCall], plan: Plan) -> list[KernelCall]:
+    """Return ``calls`` without the copies of tensors that ``plan`` has in the working memory of an NPU."""
+    return [
+        lower_npu_call(graph, node, _in_place(node, node.operator, plan, plan.scratch[at]))
+        if isinstance(node.operator, EthosU)
+        else call
+        for at, (node, call) in enumerate(zip(graph.nodes, calls, strict=True))
+    ]
+
+
+def _in_place(node: Node, operator: EthosU, plan: Plan, base: int) -> frozenset[str]:
+    offsets = zip((*node.inputs, *node.outputs), (*operator.input_offsets, *operator.output_offsets), strict=True)
+    return frozenset(
+        str(name) for name, offset in offsets if plan.locations[str(name)] == Location(StorageKind.ARENA, base + offset)
+    )
 
 
 def placed_in(placement: Placement, plan: Plan) -> Placement:

@@ -48,7 +48,8 @@ def refused(data: bytes, reason: str, **sizes: int) -> None:
 
 def test_a_convolution_reads_and_writes_up_to_its_last_bytes() -> None:
     stream = payload(*convolution(96, 32))
-    assert check(stream, weights=128, memory=256).used == {0: 128, 1: 256}
+    facts = check(stream, weights=128, memory=256)
+    assert (facts.used, facts.written) == ({0: 128, 1: 256}, {(1, 128, 256)})
     refused(stream, "ofm .* ends at byte 256 of the working memory, which has 255", memory=255)
     refused(stream, "scale ends at byte 128 of the weights, which has 127", weights=127)
     refused(payload(*convolution(96, 32, weight_base=1000)), "weight ends at byte 1096 of the weights")
@@ -72,7 +73,7 @@ def test_only_writable_regions_are_written() -> None:
 
 def test_transfers() -> None:
     facts = check(payload(*transfer(900, 100, 16)))
-    assert (facts.transfers, facts.used) == (1, {0: 1000, 1: 116})
+    assert (facts.transfers, facts.used, facts.written) == (1, {0: 1000, 1: 116}, {(1, 16, 128)})
     refused(payload(*transfer(901, 100)), "source of a transfer ends at byte 1001 of the weights")
     refused(payload(*transfer(0, 100, 901)), "destination of a transfer ends at byte 1001")
     internal = {"dma_destination_region": 0x103}

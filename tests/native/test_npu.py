@@ -25,7 +25,10 @@ from support.firmware_repo import tiny_network, two_layers
 from support.host_c import WARNINGS
 from support.lstm_networks import groups_of_four
 from support.npu_models import U55_128, U65_DEDICATED, request_for, require_vela, write_network
+from support.subgraph_networks import STEPS, int8_loop
 from support.tflite_builder import Network
+from support.unsigned_networks import own
+from support.wake_word import wake_word
 
 Edit = Callable[[bytes], bytes]
 
@@ -94,9 +97,86 @@ def test_operators_may_stay_on_the_core(tmp_path: Path) -> None:
     assert all(note.endswith(": keep-on-core names it") for note in kept.notes[1:])
 
 
+def unsigned_ends() -> bytes:
+    """Return a network of int8 whose input and output are uint8, as converters make it."""
+    network = Network()
+    values = network.quantize(network.input((1, 8), 0.1, 128, dtype="uint8"), 0.1)
+    values = network.fully_connected(values, np.ones((8, 8), np.int8), None, weight_scales=[0.1], scale=0.1)
+    output = network.activation((1, 8), 0.1, 128, dtype="uint8")
+    return network.build([network.operator("QUANTIZE", [values], output, "QuantizeOptions")])
+
+
+@pytest.mark.parametrize(
+    ("model", "kept", "kinds"),
+    [
+        (unsigned_ends(), (), "ETHOS_U"),
+        (unsigned_ends(), ("FULLY_CONNECTED",), "ETHOS_U FULLY_CONNECTED ETHOS_U"),
+        (next(own("network", 1)).model, (), "ETHOS_U"),
+        (next(own("network", 1)).model, ("ADD",), "ETHOS_U QUANTIZE QUANTIZE ADD QUANTIZE ETHOS_U"),
+    ],
+)
+def test_uint8_is_converted_for_the_core_only(tmp_path: Path, model: bytes, kept: tuple[str, ...], kinds: str) -> None:
+    path = tmp_path / "net.tflite"
+    path.write_bytes(model)
+    module = compiled(request_for(path, replace(U55_128, keep_on_core=kept)))
+    assert module.network is not None and module.npu is not None
+    assert [each.operator for each in module.network.operators] == kinds.split()
+    # Conversions are no operators of the file.
+    assert [each.partition(" ")[0] for each in module.npu.on_core] == [*kept]
+    assert {each.dtype for each in (*module.inputs, *module.outputs)} == {"uint8"}
+
+
+def test_variables_are_states_of_the_core(tmp_path: Path) -> None:
+    path = tmp_path / "net.tflite"
+    path.write_bytes(wake_word("int8"))
+    module = compiled(request_for(path))
+    assert module.network is not None and module.npu is not None and module.npu.on_core == ()
+    assert [each.operator for each in module.network.operators] == ["ETHOS_U"]
+    assert [each.name for each in module.network.tensors if each.memory == "state"] == ["frames", "hidden"]
+    # Of CALL_ONCE, which Vela moves behind the operators that read the variables.
+    code = next(bytes(file.content) for file in module.codegen if file.path.suffix == ".c")
+    assert b"tvmgen_net_initial_0" in code and b"tvmgen_net_initial_48" in code
+
+
+def test_a_variable_that_is_read_after_its_assignment_is_refused(tmp_path: Path) -> None:
+    """Vela moves the second READ_VARIABLE before ASSIGN_VARIABLE."""
+    affine, network = {"scale": 0.5, "zero_point": -7}, Network()
+    frame, handle = network.input((1, 8), **affine), network.variable("last")
+    network.assign(handle, network.add(network.read(handle, (1, 8), **affine), frame, **affine))
+    again = network.add(network.read(handle, (1, 8), **affine), frame, **affine)
+    path = tmp_path / "net.tflite"
+    path.write_bytes(network.build([again]))
+    with pytest.raises(UnsupportedModelError) as caught:
+        compiled(request_for(path))
+    assert (caught.value.code, caught.value.place) == ("npu-variable-order", f"{path}: variable 'last'")
+
+
+def test_a_loop_has_one_stream_for_all_its_runs(tmp_path: Path) -> None:
+    path = tmp_path / "net.tflite"
+    path.write_bytes(int8_loop({"scale": 0.05, "zero_point": 3}).build())
+    module = compiled(request_for(path))
+    assert module.network is not None and module.npu is not None
+    assert [each.operator for each in module.network.operators] == ["ETHOS_U"] * (STEPS + 2)
+    sizes = {str(file.path): len(file.content) for file in module.device_files}
+    assert sorted(sizes) == [
+        *(f"ethos-u/net_commands{at}.bin" for at in range(3)), "ethos-u/net_weights0.bin", "ethos-u/net_weights1.bin"
+    ]  # fmt: skip
+    assert module.npu.stream + module.npu.weights == sum(sizes.values()) == module.main[1].constants_size
+
+
 @functools.cache
 def _result() -> VelaResult:
     return compile_with_vela(tiny_network(0), U55_128, Path("tiny.tflite"))
+
+
+def test_a_state_in_the_memory_of_the_npu_is_refused() -> None:
+    """As Vela writes an LSTM, whose states are variable tensors of the operator."""
+    reader = Reader(_result().model)
+    (subgraph,) = reader.read()
+    tensors = tuple(replace(each, is_variable=each.index in subgraph.inputs) for each in subgraph.tensors)
+    with pytest.raises(UnsupportedModelError) as caught:
+        with_npu_calls(reader, [replace(subgraph, tensors=tensors)], "ethos-u55-128", {})
+    assert caught.value.code == "npu-with-state"
 
 
 def read_back(data: bytes, vela_name: str | None = None) -> tuple[list[RawOperator], tuple[RawOperator, ...]]:

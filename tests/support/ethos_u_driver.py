@@ -4,7 +4,7 @@
 expect, and each call's part of the original network, compiled for the core by mlfbuild.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,16 +16,27 @@ from mlfbuild.native.frontends import NetworkFiles, OriginalNetwork
 from mlfbuild.native.graph.ops import EthosU
 
 TEMPLATES = Path(__file__).parent / "ethos_u"
+_CONVERTED = " ^ 0x80"
+_Moved = tuple[int, int, bool]
+"""Bytes of a tensor, its offset in the working memory, and whether it is uint8 there and int8 in the part."""
 PROVIDER = '{path: driver, version: "23.11", include-dirs: [include, src]}'
 
 
 def npu_calls(request: CompileRequest) -> list[Node]:
     """Return the nodes of the network that the NPU of ``request`` computes."""
+    return _npu_calls(npu_graph(request))
+
+
+def _npu_calls(graph: Graph) -> list[Node]:
+    return [node for node in graph.nodes if isinstance(node.operator, EthosU)]
+
+
+def npu_graph(request: CompileRequest) -> Graph:
+    """Return the network of ``request`` as Vela wrote it."""
     assert request.npu is not None
     data = request.source.read_bytes()
     result, original = compile_with_vela(data, request.npu, request.source), OriginalNetwork.of(data, "")
-    graph = graph_of(NetworkFiles(request.source, result.model), request, request.npu.accelerator, original.absent)
-    return [node for node in graph.nodes if isinstance(node.operator, EthosU)]
+    return graph_of(NetworkFiles(request.source, result.model), request, request.npu.accelerator, original.absent)
 
 
 def write_driver(folder: Path, request: CompileRequest) -> Path:
@@ -39,8 +50,11 @@ def write_driver(folder: Path, request: CompileRequest) -> Path:
         (source / name).write_bytes((TEMPLATES / name).read_bytes())
     core = replace(request, npu=None)
     graph, digest = read_network(core)
-    calls = npu_calls(request)
-    for at, call in enumerate(calls):
+    # The core's network has uint8 tensors as int8, and the NPU does not.
+    names = {f"{name}_uint8": name for name in graph.tensors if f"{name}_uint8" not in graph.tensors}
+    own = npu_graph(request)
+    calls = [(call, _renamed(call, names | _in_loops(own, graph))) for call in _npu_calls(own)]
+    for at, (_, call) in enumerate(calls):
         name = f"stand_in{at}"
         part = part_of(graph, call, name)
         (module,) = compile_graph(part, replace(core, name=name, options={}), digest).modules
@@ -50,6 +64,27 @@ def write_driver(folder: Path, request: CompileRequest) -> Path:
             path.write_bytes(bytes(file.content))
     (source / "stand_in.c").write_text("\n".join(_table(request.name, graph, calls)))
     return folder
+
+
+def _in_loops(own: Graph, graph: Graph) -> dict[str, str]:
+    """Return tensor in ``own`` -> tensor in ``graph`` for those of loops, whose names end with their number."""
+    theirs = _numbered(graph)
+    pairs = [zip(names, theirs[stem], strict=True) for stem, names in _numbered(own).items() if stem in theirs]
+    return dict(pair for each in pairs for pair in each)
+
+
+def _numbered(graph: Graph) -> dict[str, list[str]]:
+    found: dict[str, list[tuple[int, str]]] = {}
+    for name in graph.tensors:
+        stem, _, number = name.rpartition("_")
+        if stem and number.isdecimal():
+            found.setdefault(stem, []).append((int(number), name))
+    return {stem: [name for _, name in sorted(names)] for stem, names in found.items()}
+
+
+def _renamed(call: Node, names: Mapping[str, str]) -> Node:
+    inputs, outputs = (tuple(names.get(str(each), str(each)) for each in side) for side in (call.inputs, call.outputs))
+    return replace(call, inputs=inputs, outputs=outputs)
 
 
 def part_of(graph: Graph, call: Node, name: str) -> Graph:
@@ -64,47 +99,53 @@ def part_of(graph: Graph, call: Node, name: str) -> Graph:
     return Graph(name, tensors, nodes, [each for each in call.inputs if each], call.outputs)
 
 
-def _table(model: str, graph: Graph, calls: list[Node]) -> Iterator[str]:
+def _table(model: str, graph: Graph, calls: list[tuple[Node, Node]]) -> Iterator[str]:
+    """Yield a C file with the parts of ``calls``, which have names of the NPU's network and of the core's."""
     yield '#include "stand_in.h"\n\n#include <string.h>\n'
     for at in range(len(calls)):
         yield f'#include "tvmgen_stand_in{at}.h"'
     rows = []
-    for at, call in enumerate(calls):
+    for at, (own, call) in enumerate(calls):
         operator = call.operator
         assert isinstance(operator, EthosU)
         stream, weights = (npu_symbol(model, name) for name in (operator.stream_file, operator.weights_file))
         yield from (f"extern const uint8_t {symbol}[];" for symbol in dict.fromkeys((stream, weights)))
-        inputs = [
-            (graph.tensor(str(each)).size, to) for each, to in zip(call.inputs, operator.input_offsets, strict=True)
-        ]
-        outputs = [
-            (graph.tensor(each).size, to) for each, to in zip(call.outputs, operator.output_offsets, strict=True)
-        ]
-        yield from _compute(at, inputs, outputs)
+        inputs, outputs = (
+            [
+                (graph.tensor(str(each)).size, to, its == f"{each}_uint8")
+                for each, its, to in zip(names, others, offsets, strict=True)
+            ]
+            for names, others, offsets in (
+                (call.inputs, own.inputs, operator.input_offsets),
+                (call.outputs, own.outputs, operator.output_offsets),
+            )
+        )
+        yield from _compute(at, inputs, outputs, operator.stores)
         sizes = (len(operator.weights), operator.scratch, operator.fast or operator.scratch)
         numbers = ", ".join(map(str, sizes))
-        own = int(operator.fast > 0)
-        rows.append(f"    {{{stream}, {len(operator.payload)}, {weights}, {{{numbers}}}, {own}, compute{at}}},")
+        fast = int(operator.fast > 0)
+        rows.append(f"    {{{stream}, {len(operator.payload)}, {weights}, {{{numbers}}}, {fast}, compute{at}}},")
     yield "const struct stand_in_call stand_in_calls[] = {"
     yield from rows
     yield f"}};\nconst int stand_in_count = {len(calls)};\n"
 
 
-def _compute(at: int, inputs: list[tuple[int, int]], outputs: list[tuple[int, int]]) -> Iterator[str]:
-    """Yield a function that runs the part on copies, and overwrites the rest of the working memory, as an NPU may."""
-    yield f"static int compute{at}(uint8_t *memory, size_t size)\n{{"
+def _compute(at: int, inputs: list[_Moved], outputs: list[_Moved], stores: Iterable[tuple[int, int]]) -> Iterator[str]:
+    """Yield a function that runs the part on copies, and overwrites all bytes that the stream writes."""
+    yield f"static int compute{at}(uint8_t *memory)\n{{"
     for kind, tensors in (("in", inputs), ("out", outputs)):
-        for number, (size, _) in enumerate(tensors):
-            yield f"    static uint64_t {kind}{number}[{(size + 7) // 8}];"
+        for number, (size, *_) in enumerate(tensors):
+            yield f"    static uint8_t __attribute__((aligned(8))) {kind}{number}[{size}];"
     # By position: the members have the names of tensors.
     yield f"    struct tvmgen_stand_in{at}_inputs inputs;\n    struct tvmgen_stand_in{at}_outputs outputs;"
     yield f"    void *const ins[] = {{{', '.join(f'in{number}' for number in range(len(inputs)))}}};"
     yield f"    void *const outs[] = {{{', '.join(f'out{number}' for number in range(len(outputs)))}}};"
-    yield "    int result;\n"
+    yield "    int result;\n    size_t i;\n"
     yield "    memcpy(&inputs, ins, sizeof inputs);\n    memcpy(&outputs, outs, sizeof outputs);"
-    for number, (size, offset) in enumerate(inputs):
-        yield f"    memcpy(in{number}, &memory[{offset}], {size});"
-    yield f"    result = (int)tvmgen_stand_in{at}_run(&inputs, &outputs);\n    memset(memory, 0xA5, size);"
-    for number, (size, offset) in enumerate(outputs):
-        yield f"    memcpy(&memory[{offset}], out{number}, {size});"
+    for number, (size, offset, converted) in enumerate(inputs):
+        yield f"    for (i = 0; i < {size}; ++i) in{number}[i] = memory[{offset} + i]{_CONVERTED * converted};"
+    yield f"    result = (int)tvmgen_stand_in{at}_run(&inputs, &outputs);"
+    yield from (f"    memset(&memory[{start}], 0xA5, {end - start});" for start, end in stores)
+    for number, (size, offset, converted) in enumerate(outputs):
+        yield f"    for (i = 0; i < {size}; ++i) memory[{offset} + i] = out{number}[i]{_CONVERTED * converted};"
     yield "    return result;\n}"

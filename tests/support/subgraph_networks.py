@@ -43,6 +43,30 @@ def loop(*subgraphs: Network, start: int | None = 0, body: int = 2) -> Network:
     return net
 
 
+def int8_loop(affine: dict[str, float]) -> Network:
+    """Return FULLY_CONNECTED, a loop of STEPS of the same in a subgraph, and another one."""
+    weights = np.random.default_rng(4).integers(-127, 128, (8, 8)).astype(np.int8)
+
+    def layer(net: Network, source: int) -> int:
+        return net.fully_connected(source, weights, None, weight_scales=[0.004], **affine)
+
+    body = Network()
+    i, row = body.input((), dtype="int32"), body.input((1, 8), **affine)
+    following = body.activation((), dtype="int32")
+    body.operator("ADD", [i, body.integers(1)], following, "AddOptions")
+    body.outputs = [following, layer(body, row)]
+    test = Network()
+    i, _ = test.input((), dtype="int32"), test.input((1, 8), **affine)
+    test.outputs = [test.operator("LESS", [i, test.integers(STEPS)], test.activation((), dtype="bool"), "LessOptions")]
+    net = Network()
+    first = layer(net, net.input((1, 8), **affine))
+    results = [net.activation((), dtype="int32"), net.activation((1, 8), **affine)]
+    net.many("WHILE", [net.integers(0), first], results, "WhileOptions", CondSubgraphIndex=1, BodySubgraphIndex=2)
+    net.outputs = [layer(net, results[1])]
+    net.others = [test, body]
+    return net
+
+
 def branch(condition: bool | None, operator: str = "MUL") -> Network:
     """Return an IF that adds or multiplies."""
     net = Network()

@@ -1,7 +1,7 @@
 """Networks for an Ethos-U in images for mps3-an547: a stand-in for the driver computes what the NPU would."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,12 +9,18 @@ import flatbuffers
 import numpy as np
 import pytest
 
+from mlfbuild import open_archive
 from mlfbuild.cli.output.invocation import run
 from mlfbuild.library.keys import Npu
 from mlfbuild.native import Tensor, read_network
+from mlfbuild.native.frontends.tflite import parse_tflite
 from support.ethos_u_driver import PROVIDER, npu_calls, write_driver
+from support.examples import first_on_push
 from support.npu_models import U55_128, U55_256, U65_256, U65_DEDICATED, request_for, require_vela
-from support.oracle import tflite_micro_run
+from support.oracle import litert_run, tflite_micro_cases, tflite_micro_run
+from support.subgraph_networks import int8_loop
+from support.unsigned_networks import own
+from support.wake_word import wake_word
 
 HASHES = {
     "ad": "87cf24194ef93d1d9b11a591d805526b98008e351655d29883c825c9c106ba24",
@@ -36,6 +42,7 @@ PUBLIC = {
     "trained_lstm_int8": "a44e4d8a6c051db582414915ee28ee0462bd47e9f150e4a095fb5a126b88d885",
 }
 """Networks of tensorflow/tflite-micro and mlcommons/tiny, which the shared folder may have in models/public."""
+Cases = Sequence[Sequence[np.ndarray]]
 KEPT = {"trained_lstm_int8": ("UNIDIRECTIONAL_SEQUENCE_LSTM",)}
 """Operators with a state, which are not supported on an NPU."""
 PROJECT = """\
@@ -65,6 +72,19 @@ def verified(folder: Path, source: Path, vectors: Path, npu: Npu) -> int:
     return run(["verify", "-f", str(folder / "mlfbuild.yml")])
 
 
+def computed(folder: Path, model: bytes, inputs: Cases, outputs: Cases, npu: Npu) -> bool:
+    """Return whether ``model`` computes ``outputs`` from ``inputs`` in QEMU, case by case."""
+    source = folder / "network.tflite"
+    source.write_bytes(model)
+    arrays = {
+        f"{kind}{at}": np.stack(values)
+        for kind, cases in (("in", inputs), ("out", outputs))
+        for at, values in enumerate(zip(*cases, strict=True))
+    }
+    np.savez(folder / "vectors.npz", **arrays)
+    return verified(folder, source, folder / "vectors.npz", npu) == 0
+
+
 def first_cases(vectors: Path, folder: Path, count: int) -> Path:
     """Write the first ``count`` cases of ``vectors`` to ``folder``."""
     path = folder / "vectors.npz"
@@ -79,6 +99,52 @@ def test_the_core_and_the_npu_take_turns(tmp_path: Path, shared: Path, tool: Cal
     source, npu = shared / "models/kws_int8.tflite", replace(U55_128, keep_on_core=("DEPTHWISE_CONV_2D", "SOFTMAX"))
     assert len(npu_calls(request_for(source, npu))) == 5
     assert verified(tmp_path, source, first_cases(shared / "golden/kws_int8.npz", tmp_path, 1), npu) == 0
+    # All tensors of the core's operators are in the memory of the NPU, at Vela's addresses.
+    (module,) = open_archive(tmp_path / "build/mlf/m55/kws_int8.tar").modules
+    assert module.npu is not None and module.main[0].workspace_size == module.npu.scratch
+    code = next(bytes(file.content) for file in module.codegen if file.path.name == "kws_int8_lib0.c")
+    assert code.count(b"    memcpy(") == 1  # from the caller
+
+
+@pytest.mark.parametrize("kept", first_on_push(["ADD", "", "SOFTMAX CONV_2D", "FULLY_CONNECTED ADD"]))
+def test_uint8(tmp_path: Path, tool: Callable[..., str], kept: str) -> None:
+    """The NPU reads and writes uint8, which the core holds as int8."""
+    require_vela()
+    tool("qemu-system-arm")
+    (case,) = own("network", 1)
+    outputs = litert_run(case.model, case.inputs)
+    assert computed(tmp_path, case.model, [case.inputs], [outputs], replace(U55_128, keep_on_core=tuple(kept.split())))
+
+
+@pytest.mark.parametrize(
+    ("model", "kept"),
+    first_on_push(
+        [
+            (wake_word("int8"), ("CONCATENATION",)),
+            (wake_word("int8"), ()),
+            (wake_word("int8"), ("CONV_2D",)),
+            (int8_loop({"scale": 0.05, "zero_point": 3}).build(), ()),
+            (int8_loop({"scale": 0.05, "zero_point": 3}).build(), ("ADD",)),
+        ]
+    ),
+)
+def test_variables_and_loops(tmp_path: Path, tool: Callable[..., str], model: bytes, kept: tuple[str, ...]) -> None:
+    """Variables are states of the core, and a loop calls the NPU several times with the same stream."""
+    require_vela()
+    tool("qemu-system-arm")
+    graph = parse_tflite(model, "net", "net")
+    numbers = np.random.default_rng(3)
+    inputs = [[random_values(numbers, graph.tensor(each)) for each in graph.inputs] for _ in range(8)]
+    assert computed(tmp_path, model, inputs, tflite_micro_cases(model, inputs), replace(U55_128, keep_on_core=kept))
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("npu", [U55_128, U65_256, U65_DEDICATED], ids=lambda npu: npu.accelerator)
+@pytest.mark.parametrize(("name", "kept"), [("ic", "ADD"), ("kws", "DEPTHWISE_CONV_2D"), ("vww", "CONV_2D")])
+def test_kinds_of_operators_stay_on_the_core(tmp_path: Path, shared: Path, name: str, kept: str, npu: Npu) -> None:
+    require_vela()
+    source, npu = shared / f"models/{name}_int8.tflite", replace(npu, keep_on_core=(kept,))
+    assert verified(tmp_path, source, first_cases(shared / f"golden/{name}_int8.npz", tmp_path, 2), npu) == 0
 
 
 @pytest.mark.sweep

@@ -23,5 +23,6 @@ if TYPE_CHECKING:
     from mlfbuild.native.frontends.models import parse_files, parse_model, read_model
     from mlfbuild.native.frontends.ports import declared_ports
     from mlfbuild.native.frontends.tflite.npu import OriginalNetwork
+    from mlfbuild.native.frontends.tflite.unsigned import HELD
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -42,6 +42,7 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
+    from mlfbuild.native.lowering.accelerator.ethos_u import lower_npu_call
     from mlfbuild.native.lowering.call import (
         Candidate, Constant, KernelCall, Parameter, ParameterBlock, ScratchBuffer, check_constants,
     )

@@ -19,15 +19,15 @@ the last node that use them. A plan is made in this order:
 3. The nodes that read and write a storage determine its spans.
 4. If a run no longer needs the old value of a state when it writes the new one, that is written in its place. Otherwise
    the new value stays in use until the end of the run and is copied then.
-5. A node whose kernel permits it overwrites an input in the arena that no later node reads: its output moves into that
-   storage.
+5. Tensors at the border of an NPU move into its working memory (``borders.py``), and the output of a node whose kernel
+   permits it into the storage of an input in the arena that no later node reads.
 6. ``arena.place`` chooses the offsets, so that no two storages have common bytes at the same time. Sizes are rounded up
    to 16 bytes.
 
 Sharing an address can prevent a better packing: a view keeps the whole storage in use from the first part on, and an
-output that overwrites an input must begin at its address. So a plan without views is also tried. As long as the arena
-is larger than the lower bound, the most bytes in use at one time, so are plans in which single nodes share nothing. The
-number of steps is limited, not the time: the same network always has the same plan.
+output that overwrites an input must begin at its address. So plans without views and without borders of an NPU are also
+tried. As long as the arena is larger than the lower bound, the most bytes in use at one time, so are plans in which
+single nodes share nothing. The number of steps is limited: the same network always has the same plan.
 
 For example, with float32 tensors and ``d`` an output of CONCATENATION::
 
@@ -68,6 +68,7 @@ from mlfbuild.library.keys import ArenaMemory
 from mlfbuild.native.graph import Graph
 from mlfbuild.native.lowering import KernelCall
 from mlfbuild.native.memory.arenas import Arenas, PlannedMemory, PlannedStorage, by_speed
+from mlfbuild.native.memory.borders import share_working_memory
 from mlfbuild.native.memory.storages import (
     Location,
     Storage,
@@ -110,8 +111,10 @@ class Plan:
     """Bytes that are kept between runs."""
     views: frozenset[int] = frozenset()
     """Indices of the nodes that need no code, because their tensors are views of each other."""
+    borders: frozenset[int] = frozenset()
+    """Indices of the calls of an NPU that have tensors of the network in their working memory."""
     apart: frozenset[int] = frozenset()
-    """Indices of the nodes that could overwrite an input or make views, but do not, because the arena is smaller."""
+    """Indices of the nodes that could share memory in one of these ways, but do not, because the arena is smaller."""
     memories: tuple[PlannedMemory, ...] = ()
     """The arenas in the memories of the request, in its order; their sizes are ``arena_size`` together. Empty without
     such memories."""
@@ -163,18 +166,16 @@ def plan_memory(
     planning = Planning(graph, calls, arena_io, Arenas(graph, calls, memories) if memories else None)
     # The first plan always runs to its end; only trials count against the limit of steps.
     plan = planning.plan(frozenset())
-    # A view lets parts live as long as the whole; without views, short-lived parts can share memory with others.
     work = Work(_TRIED_STEPS)
-    if plan.views:  # a view keeps the whole buffer in memory from its first part on
-        plan = min(plan, planning.plan(plan.views, work), key=lambda plan: plan.rank)
+    # A view lets parts live as long as the whole; without views, short-lived parts can share memory with others.
+    for sharing in filter(None, (plan.views, plan.borders)):
+        plan = min(plan, planning.plan(sharing, work), key=lambda plan: plan.rank)
     # Greedy: each node is tried once, in order, and a change that helps is kept for the following trials.
-    # Sharing an address can prevent a better packing.
     for index, call in enumerate(calls):
-        # Nothing can be smaller, or the limit of steps is spent.
         if plan.is_best or work.left <= 0:
             break
         # Nodes that neither overwrite nor make views share nothing, so that a trial would give the same plan.
-        if call.overwrites or index in plan.views:
+        if call.overwrites or index in plan.views | plan.borders:
             plan = min(plan, planning.plan(plan.apart | {index}, work), key=lambda plan: plan.rank)
     if plan.arena_size > LARGEST_ARENA:
         raise UnsupportedModelError(
@@ -217,7 +218,6 @@ def use_free_memory(calls: Sequence[KernelCall], plan: Plan) -> tuple[list[Kerne
     for at, call in enumerate(calls):
         if call.grown is not None:
             # Scratch memory of the node itself is not in ``used``, so that its present place counts as free.
-            # Not where the scratch memory is now: another gap may be larger.
             offset, size = _largest_gap(used[at], first, end)
             faster[at] = call.with_room(size)
             # Never smaller: a kernel whose larger variant does not fit keeps what it was lowered with.
@@ -273,9 +273,12 @@ class Planning:
         )
         note_lifetimes(graph, storages)
         leave_states(graph, calls, storages)
+        borders = share_working_memory(graph, storages, apart)
         reuse_inputs(graph, calls, storages, apart)
-        # Scratch memory is a storage that only one node uses, so that it is packed together with the tensors.
+        # Other scratch memory is a storage of one node, so that it is packed together with the tensors.
         scratch = [Storage(StorageKind.ARENA, 0, [Span(call.scratch, at, at)]) for at, call in enumerate(calls)]
+        for at, name in borders.items():
+            scratch[at] = storages[name]
         outputs = _outputs(graph, storages, self.arena_io)
         arena = _in_arena([*storages.values(), *(used for used, call in zip(scratch, calls, strict=True)
                                                  if call.scratch), *outputs])  # fmt: skip
@@ -303,6 +306,7 @@ class Planning:
             outputs=read_at,
             state_size=state_size(graph),
             views=views,
+            borders=frozenset(borders),
             apart=apart,
         )
 

@@ -46,13 +46,9 @@ int ethosu_invoke_v3(struct ethosu_driver *used, const void *custom_data_ptr, co
     if (num_base_addr != 3) {
         return 3;
     }
-    for (i = 0; i < stand_in_count; ++i) {
-        if (stand_in_calls[i].stream == payload) {
-            call = &stand_in_calls[i];
-        }
-    }
     /* The calls of a run come in the order of the network. */
-    if (call == NULL || call != &stand_in_calls[next_call] || custom_data_size != call->stream_size) {
+    call = next_call < 0 ? NULL : &stand_in_calls[next_call];
+    if (call == NULL || payload != call->stream || custom_data_size != call->stream_size) {
         return 4;
     }
     for (i = 0; i < 3; ++i) {
@@ -70,5 +66,5 @@ int ethosu_invoke_v3(struct ethosu_driver *used, const void *custom_data_ptr, co
     if (call->own_memory) {
         memset((void *)(uintptr_t)base_addr[2], 0x5A, base_addr_size[2]);
     }
-    return call->compute((uint8_t *)(uintptr_t)base_addr[1], base_addr_size[1]);
+    return call->compute((uint8_t *)(uintptr_t)base_addr[1]);
 }

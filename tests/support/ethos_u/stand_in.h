@@ -12,7 +12,7 @@ struct stand_in_call {
     const uint8_t *weights;
     size_t sizes[3];
     int own_memory;
-    int (*compute)(uint8_t *memory, size_t size);
+    int (*compute)(uint8_t *memory);
 };
 
 extern const struct stand_in_call stand_in_calls[];

@@ -263,7 +263,9 @@ class ControlFlow:
         if len(self._open) > _DEEPEST:
             raise site.unsupported(f"subgraphs name each other more than {_DEEPEST} levels deep")
         # A variable in a branch that is not taken would be assigned in the other one.
-        if any(tensor.is_variable for tensor in part.tensors) or any(keeps_data(each.code) for each in part.operators):
+        # A call of an NPU is a custom operator without data.
+        keeping = any(keeps_data(each.code) and not isinstance(each.options, ops.EthosU) for each in part.operators)
+        if keeping or any(tensor.is_variable for tensor in part.tensors):
             raise site.unsupported(f"subgraph {index} keeps data from run to run")
         return part
 

@@ -4,6 +4,8 @@
 inputs and outputs stay uint8, and a QUANTIZE converts each. The operators keep the numbers of LiteRT's uint8 kernels,
 some of which round differently from those of int8: ``RawOperator.unsigned`` marks them, and the functions that read
 operators set the attributes for it. Networks that only convert uint8 at their ends are left as they are.
+
+An NPU reads and writes uint8. Its tensors stay uint8 unless the core also uses them: then a QUANTIZE converts each.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ from mlfbuild.native.graph.ops import operator_class
 
 OFFSET = 128
 """Subtracted from uint8 elements and zero points to hold them as int8."""
+HELD, _UNSIGNED = "_int8", "_uint8"
+"""Ends of the names of tensors in the form that the file does not have."""
 
 _ELEMENTWISE = (
     "ADD", "DIV", "EQUAL", "GELU", "GREATER", "GREATER_EQUAL", "HARD_SWISH", "LEAKY_RELU", "LESS", "LESS_EQUAL",
@@ -109,7 +113,7 @@ def _is_unsigned(tensor: RawTensor) -> bool:
 
 def _computes(raw: RawSubgraph, operator: RawOperator) -> bool:
     """Return whether ``operator`` reads or writes uint8 activations, other than to convert them from or to int8."""
-    if operator.code in _WITHOUT_VALUES:
+    if operator.code in _WITHOUT_VALUES or _is_npu_call(operator):
         return False
     sources, outputs = list(_tensors(raw, operator.inputs)), list(_tensors(raw, operator.outputs))
     if operator.code in _CONVERSIONS:
@@ -137,8 +141,15 @@ class _Holding:
 
     def __init__(self, raw: RawSubgraph) -> None:
         self._raw = raw
-        self._tensors = [_held(tensor) for tensor in raw.tensors]
+        used = {False: set[int](), True: set[int]()}
+        for operator in raw.operators:
+            used[_is_npu_call(operator)].update((*operator.inputs, *operator.outputs))
+        self._kept = used[True] - used[False]
+        """Tensors that only the NPU and the caller use."""
+        self._tensors = [tensor if tensor.index in self._kept else _held(tensor) for tensor in raw.tensors]
         self._added: list[RawTensor] = []
+        self._unsigned: dict[int, int] = {}
+        """The uint8 tensors with the values of held ones, for the NPU."""
 
     def subgraph(self) -> RawSubgraph:
         """Return the subgraph, with a QUANTIZE for each of its inputs and outputs that is uint8."""
@@ -148,7 +159,7 @@ class _Holding:
         operators = [
             # The conversions come first and last, in the order of the inputs and outputs.
             *(operator for _, operator in before if operator is not None),
-            *(replace(operator, unsigned=_computes(raw, operator)) for operator in raw.operators),
+            *(each for operator in raw.operators for each in self._operators(operator)),
             *(operator for _, operator in after if operator is not None),
         ]
         return replace(
@@ -159,17 +170,55 @@ class _Holding:
             outputs=tuple(index for index, _ in after),
         )
 
-    def _interface(self, index: int, *, is_input: bool) -> tuple[int, RawOperator | None]:
-        """Return the tensor that the caller sees for tensor ``index``, and the operator between the two."""
-        tensor = self._raw.tensors[index] if 0 <= index < len(self._raw.tensors) else None
-        if tensor is None or not _is_unsigned(tensor):
-            return index, None
+    def _operators(self, operator: RawOperator) -> Iterator[RawOperator]:
+        """Yield ``operator``, with conversions of its tensors if an NPU computes it."""
+        if not _is_npu_call(operator):
+            yield replace(operator, unsigned=_computes(self._raw, operator))
+            return
+        held = [index for index in (*operator.inputs, *operator.outputs) if self._is_held(index)]
+        for index in held:
+            if index not in self._unsigned:
+                self._unsigned[index] = seen = self._add(index, f"{self._raw.tensors[index].name}{_UNSIGNED}")
+                if index in operator.inputs:
+                    yield _conversion(index, seen)
+        yield replace(
+            operator,
+            inputs=tuple(self._unsigned.get(index, index) for index in operator.inputs),
+            outputs=tuple(self._unsigned.get(index, index) for index in operator.outputs),
+        )
+        yield from (_conversion(self._unsigned[index], index) for index in operator.outputs if index in held)
+
+    def _is_held(self, index: int) -> bool:
+        return (
+            index not in self._kept and 0 <= index < len(self._raw.tensors) and _is_unsigned(self._raw.tensors[index])
+        )
+
+    def _add(self, index: int, name: str) -> int:
+        """Return a new tensor like ``index`` in the file, without data."""
         # Added tensors get the next free indices, so that those of the file stay valid.
         seen = len(self._tensors) + len(self._added)
-        self._added.append(replace(tensor, index=seen, data=None))
-        self._tensors[index] = replace(self._tensors[index], name=f"{tensor.name}_int8")
-        pair = (seen, index) if is_input else (index, seen)
-        return seen, RawOperator(seen, BuiltinOperator.QUANTIZE, "", pair[:1], pair[1:], 0, None)
+        self._added.append(replace(self._raw.tensors[index], index=seen, name=name, data=None))
+        return seen
+
+    def _interface(self, index: int, *, is_input: bool) -> tuple[int, RawOperator | None]:
+        """Return the tensor that the caller sees for tensor ``index``, and the operator between the two."""
+        if not self._is_held(index):
+            return index, None
+        name = self._raw.tensors[index].name
+        seen = self._add(index, name)
+        self._tensors[index] = replace(self._tensors[index], name=f"{name}{HELD}")
+        if is_input:
+            self._unsigned[index] = seen
+        return seen, _conversion(seen, index) if is_input else _conversion(index, seen)
+
+
+def _is_npu_call(operator: RawOperator) -> bool:
+    return isinstance(operator.options, ops.EthosU)
+
+
+def _conversion(source: int, output: int) -> RawOperator:
+    # Numbered as the tensor that was added.
+    return RawOperator(max(source, output), BuiltinOperator.QUANTIZE, "", (source,), (output,), 0, None)
 
 
 def _held(tensor: RawTensor) -> RawTensor:

@@ -24,6 +24,21 @@ Key = tuple[str, str]
 """The container and the name of a variable, which identify it in all subgraphs of a file."""
 
 
+def variable_key(site: TfliteSite) -> Key:
+    """Return the variable of the VAR_HANDLE ``site``.
+
+    Raises ``OperatorError`` if the variable has no name, or one that is too long.
+    """
+    names = [text or b"" for text in site.fields("VarHandleOptions", "Container", "SharedName")]
+    # Names become part of tensor names, and a damaged file may have any length.
+    if max(map(len, names)) > LONGEST_NAME:
+        raise site.wrong(f"the name of its variable is longer than {LONGEST_NAME} bytes")
+    container, name = (text.decode(errors="backslashreplace") for text in names)
+    if not name:
+        raise site.wrong("its variable has no name")
+    return container, name
+
+
 @dataclass(frozen=True)
 class VariableValue:
     """The value that CALL_ONCE assigns to a variable."""
@@ -59,14 +74,7 @@ class Variables:
 
         Raises ``OperatorError`` if the variable has no name, or one that is too long.
         """
-        names = [text or b"" for text in site.fields("VarHandleOptions", "Container", "SharedName")]
-        # Names become part of tensor names, and a damaged file may have any length.
-        if max(map(len, names)) > LONGEST_NAME:
-            raise site.wrong(f"the name of its variable is longer than {LONGEST_NAME} bytes")
-        container, name = (text.decode(errors="backslashreplace") for text in names)
-        if not name:
-            raise site.wrong("its variable has no name")
-        self._handles[handle] = self._named((container, name))
+        self._handles[handle] = self._named(variable_key(site))
 
     def expect(self, site: TfliteSite, handle: int) -> None:
         """Record an ASSIGN_VARIABLE; all must be recorded before the first ``read`` or ``assign``."""

@@ -1,4 +1,4 @@
-"""ETHOS_U: copy the tensors into the working memory, let the driver run the command stream, and copy the results."""
+"""ETHOS_U: copy tensors into the working memory, let the driver run the command stream, and copy the results."""
 
 from __future__ import annotations
 
@@ -14,13 +14,25 @@ FAST_MEMORY = "npu_workspace"
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
-    """Return the call of ``mlf_ethos_u``.
+    """Return the call of ``mlf_ethos_u``, with copies of all tensors."""
+    return lower_npu_call(graph, node, frozenset())
+
+
+def lower_npu_call(graph: Graph, node: Node, in_place: frozenset[str]) -> KernelCall:
+    """Return the call of ``mlf_ethos_u``, without copies of the tensors ``in_place``.
 
     Stream and weights are files of the device, which the image has under the names of ``npu_symbol``: the driver takes
     their addresses, so that they need no parameters.
     """
-    operator, inputs, outputs = node.operator, graph.inputs_of(node).present, graph.outputs_of(node)
+    operator = node.operator
     assert isinstance(operator, EthosU)
+    inputs, outputs = (
+        [each for each in zip(tensors, offsets, strict=True) if each[0].name not in in_place]
+        for tensors, offsets in (
+            (graph.inputs_of(node).present, operator.input_offsets),
+            (graph.outputs_of(node), operator.output_offsets),
+        )
+    )
     stream, weights = (npu_symbol(graph.name, name) for name in (operator.stream_file, operator.weights_file))
     # The third region of a network without memory of the NPU is the second one, as in TensorFlow Lite Micro.
     fast = f"tvmgen_{graph.name}_{FAST_MEMORY}" if operator.fast else "scratch"
@@ -32,25 +44,19 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
         f"    {{{weights}, scratch, {fast}}},",
         f"    {{{', '.join(map(str, sizes))}}},",
         "};",
-        *(
-            f"memcpy(&scratch[{offset}], input{at}, {tensor.size});"
-            for at, (tensor, offset) in enumerate(zip(inputs, operator.input_offsets, strict=True))
-        ),
+        *(f"memcpy(&scratch[{offset}], input{at}, {tensor.size});" for at, (tensor, offset) in enumerate(inputs)),
         f"if (mlf_ethos_u({stream}, {len(operator.payload)}, &regions) != 0) {{",
         "    return -1;",
         "}",
-        *(
-            f"memcpy(output{at}, &scratch[{offset}], {tensor.size});"
-            for at, (tensor, offset) in enumerate(zip(outputs, operator.output_offsets, strict=True))
-        ),
+        *(f"memcpy(output{at}, &scratch[{offset}], {tensor.size});" for at, (tensor, offset) in enumerate(outputs)),
         "return 0;",
     ]
     return KernelCall(
         "ethos_u",
         "ethos_u.h",
         (
-            *(reads(f"input{at}", tensor) for at, tensor in enumerate(inputs)),
-            *(writes(f"output{at}", tensor) for at, tensor in enumerate(outputs)),
+            *(reads(f"input{at}", tensor) for at, (tensor, _) in enumerate(inputs)),
+            *(writes(f"output{at}", tensor) for at, (tensor, _) in enumerate(outputs)),
             Parameter("uint8_t *", "scratch", ScratchBuffer(operator.scratch)),
         ),
         tuple(body),

@@ -8,11 +8,11 @@ from mlfbuild.core import UnsupportedModelError
 from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
-_TYPES = (DType.INT8, DType.INT16, DType.INT32)
+_TYPES = (DType.INT8, DType.UINT8, DType.INT16, DType.INT32)
 
 
 class EthosU(Operator):
-    """A call of the NPU. Its tensors are at offsets of one working memory, to and from which they are copied."""
+    """A call of the NPU. Its tensors are at offsets of one working memory."""
 
     number: int
     """Of the calls of the network."""
@@ -30,6 +30,8 @@ class EthosU(Operator):
     """Bytes of the NPU's own memory, 0 if there is none: the working memory then takes its place."""
     input_offsets: tuple[int, ...]
     output_offsets: tuple[int, ...]
+    stores: tuple[tuple[int, int], ...]
+    """(start, end) in the working memory: the stream writes nothing outside of them."""
 
     name = "ETHOS_U"
     """Not an operator of TFLite; Vela writes the custom operator ``ethos-u``."""
@@ -51,7 +53,7 @@ class EthosU(Operator):
                 return f"has {len(tensors)} tensors for {len(offsets)} offsets"
             for tensor, offset in zip(tensors, offsets, strict=True):
                 if tensor.dtype not in _TYPES:
-                    return f"{tensor} must be int8, int16 or int32"
+                    return f"{tensor} must be int8, uint8, int16 or int32"
                 if not 0 <= offset <= self.scratch - tensor.size:
                     return f"{tensor} at byte {offset} is outside the working memory of {self.scratch} bytes"
         return None if outputs else "writes nothing"
