@@ -73,7 +73,8 @@ def lower_conv2d_dsp(layer: Weighted[Conv2D]) -> KernelCall | str:
     grown = None
     if block == PIXELS and copied:
         grown = partial(with_copy, block * row, pair, pairs, partial(body, statement))
-    return KernelCall("conv2d", "conv2d_dsp.h", parameters, body(statement, 0), grown=grown)
+    blocks = -(-layer.rows // block)
+    return KernelCall("conv2d", "conv2d_dsp.h", parameters, body(statement, 0), grown=grown, blocks=blocks)
 
 
 def _gathered(
@@ -143,7 +144,8 @@ def lower_matmul_dsp(layer: _Layer) -> KernelCall | str:
     if blocked and rows >= READ_AGAIN and channels % 2 == 0:
         grown = partial(with_copy, size, _pair_size(layer, brief=filter_.brief), channels // 2, body)
     parameters = dsp_parameters(layer, filter_.constant, size)
-    return KernelCall(word, "matmul_dsp.h", parameters, body(0), (0,), grown=grown)
+    blocks = -(-rows // PIXELS)
+    return KernelCall(word, "matmul_dsp.h", parameters, body(0), (0,), grown=grown, blocks=blocks)
 
 
 def _pair_size(layer: _Layer, *, brief: bool) -> int:
