@@ -241,8 +241,8 @@ MLF_KERNEL struct mlf_dot_dsp mlf_dot_dsp(int32_t inputs, int32_t outputs, int32
     "ldr r7, [r0, #" third "\n\t"
 
 /*
- * On a Cortex-M4, loads from flash and from RAM do not overlap: both weights of a group are loaded in a row, which saves
- * a cycle for each group in flash. The end of the inputs then has no register, and is loaded in each round. Other cores
+ * On a Cortex-M4, loads from flash and from RAM do not overlap: both weights of a group are loaded in a row, to save a
+ * cycle for each group in flash. The end of the inputs then has no register, and is loaded in each round. Other cores
  * have it in r4.
  */
 #ifdef __ARM_ARCH_7EM__
