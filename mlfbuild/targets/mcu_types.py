@@ -50,6 +50,8 @@ class TimedMemory:
     """Wait states of a write that no buffer hides."""
     hidden_waits: int = 0
     """Wait states of a load, without a cache, that the core does not notice."""
+    fetch_waits: int = 0
+    """Further wait states of an instruction fetch, without a cache; the core fetches the next word meanwhile."""
     prefetch: bool = False
     """Whether it reads the next ``width`` bytes of code ahead while the core executes."""
     fetch_cache: str = ""

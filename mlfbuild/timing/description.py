@@ -166,7 +166,8 @@ def _hardware(core: CoreTiming, board: Board, mcu: Mcu, scale: int, places: Sequ
             continue
         # Negative: the part has no burst, and each access of a line waits as the first one.
         burst = memory.waits if memory.burst < 0 else memory.burst
-        waits = f"{memory.waits * scale} {burst * scale} {memory.write_waits * scale} {memory.hidden_waits * scale}"
+        four = (memory.waits, burst, memory.write_waits, memory.hidden_waits)
+        waits = " ".join(str(number * scale) for number in (*four, memory.fetch_waits))
         caches = f"{numbers[memory.fetch_cache]} {numbers[memory.read_cache]}"
         addresses = f"{region.origin:x} {region.origin + region.size - 1:x}"
         number = next(at for at, each in enumerate(mcu.memories.values()) if each is memory)

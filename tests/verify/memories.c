@@ -18,9 +18,9 @@ int main(void)
             }
         } else if (strcmp(word, "memory") == 0) {
             struct memory m = {0};
-            if (scanf("%" SCNx64 " %" SCNx64 " %u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %d %d %d", &m.first,
-                      &m.last, &m.width, &m.waits, &m.burst, &m.write_waits, &m.hidden, &m.prefetch, &m.fetch_cache,
-                      &m.read_cache) != 10 ||
+            if (scanf("%" SCNx64 " %" SCNx64 " %u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %d %d %d",
+                      &m.first, &m.last, &m.width, &m.waits, &m.burst, &m.write_waits, &m.hidden, &m.fetch_waits,
+                      &m.prefetch, &m.fetch_cache, &m.read_cache) != 11 ||
                 !add_memory(&m, (unsigned int)number_of_memories)) {
                 return 1;
             }
@@ -31,7 +31,8 @@ int main(void)
         } else if (scanf("%" SCNx64, &address) == 1) {
             struct memory *const m = memory_of(address);
             const bool is_fetch = strcmp(word, "fetch") == 0;
-            const uint64_t wait = !m->timed  ? 0
+            const bool timed = is_fetch ? m->fetch_timed : m->timed;
+            const uint64_t wait = !timed     ? 0
                                   : is_fetch ? fetch(m, address, now)
                                              : transfer(m, address, 4, strcmp(word, "write") == 0, now);
             printf("%" PRIu64 "\n", wait);

@@ -33,7 +33,7 @@ def description(mcu: Mcu) -> list[str]:
         place = f"{at << 28:x} {(at << 28) + each.size - 1:x}"
         lines.append(
             f"memory {place} {each.width} {each.waits} {burst} {each.write_waits} {each.hidden_waits} "
-            f"{int(each.prefetch)} {caches}"
+            f"{each.fetch_waits} {int(each.prefetch)} {caches}"
         )
     return lines
 
@@ -63,6 +63,13 @@ def each(kind: str, start: int, size: int, step: int = 4) -> list[Access]:
 def test_l4r5_waits_for_each_64_bits_of_new_code(waits: Waits, clock: int, wait: int) -> None:
     mcu = L4R5.at(clock * MHZ)
     assert waits(mcu, each("fetch", FLASH, 24)) == [wait, 0] * 3
+
+
+@pytest.mark.parametrize(("gap", "wait"), [(1, 1), (2, 0)])
+def test_a_word_of_code_in_ram_takes_two_cycles_on_the_system_bus(waits: Waits, gap: int, wait: int) -> None:
+    """Cortex-M3 Technical Reference Manual, 14.5.6."""
+    assert waits(L4R5, each("fetch", SRAM, 16), gap) == [1, wait, wait, wait]
+    assert waits(L4R5, each("read", SRAM, 16), gap) == [0] * 4
 
 
 def test_l4r5_reads_128_bits_with_a_single_bank(waits: Waits) -> None:

@@ -247,6 +247,8 @@ class KernelCall:
     grown: Callable[[int], tuple[int, tuple[str, ...]]] | None = field(default=None, compare=False)
     """If more scratch memory than necessary makes the call faster: from the bytes that are free, the scratch memory
     that it then uses and its body."""
+    blocks: int = field(default=0, compare=False)
+    """How often it reads a filter that ``grown`` copies to scratch memory: once for each block of pixels."""
     choice: KernelChoice | None = field(default=None, compare=False, repr=False)
     """The kernels among which this one was chosen; ``None`` if the operator and its type have only one."""
     parts: tuple[KernelCall, ...] = field(default=(), compare=False, repr=False)
@@ -262,6 +264,12 @@ class KernelCall:
     def constants(self) -> int:
         """Bytes of the constants that it passes; some may be those of other calls, as equal ones are stored once."""
         return sum(each.argument.size for each in self.parameters if isinstance(each.argument, Constant))
+
+    @property
+    def filter_size(self) -> int:
+        """Bytes of the constant that is passed as ``filter``; 0 if there is none."""
+        filters = (each.argument for each in self.parameters if each.name == "filter")
+        return sum(each.size for each in filters if isinstance(each, Constant))
 
     @property
     def kernel(self) -> str:

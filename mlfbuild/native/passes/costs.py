@@ -41,7 +41,7 @@ from dataclasses import dataclass
 from mlfbuild.native.graph import DType, Graph
 from mlfbuild.native.graph.bases import Convolution
 from mlfbuild.native.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected
-from mlfbuild.native.lowering import Chain, ImageRows, Stage, stages_of
+from mlfbuild.native.lowering import Chain, ImageRows, LoweredChain, Stage, stages_of
 from mlfbuild.native.settings import CodegenSettings
 
 
@@ -74,6 +74,10 @@ _MVE = _Rates(0.17, 0.6, 3.0, 1.8, 0.35, 280, 2, 0.8)
 _DSP_INT16 = _Rates(0.9, 3.0, 15.0, 4.0, 0.9, 220, 3, 0.0)
 _MVE_INT16 = _Rates(0.3, 1.4, 15.0, 4.0, 0.35, 280, 3, 0.0)
 
+
+_READ, _COPIED = 0.5, 0.7
+"""Of a Cortex-M4, cycles for each byte of a filter: reading it from flash instead of RAM without wait states, for a
+block of pixels; and copying it to RAM. Loads from flash and from RAM do not overlap."""
 
 _BORDER = 0.25
 """The least extra cost of an output row at the border of an image, relative to the cost of another row."""
@@ -114,6 +118,20 @@ class Costs:
             inside = _steps_inside(lines, chain.first_step, chain.steps)
             again = inside * lines.count / lines.image.shape[1] - 1  # rows outside the image
             total += self._stage(stage, lines.count, inside) + again * self._alone(stage)
+        return total
+
+    def reading(self, lowered: LoweredChain, free: int) -> float:
+        """Return the cycles that reading filters from flash takes, and copying those for which there is memory.
+
+        ``free`` is the memory that the chain may have. 0 for cores other than the Cortex-M4: their loads overlap.
+        """
+        if self.settings.cpu.architecture != "armv7e-m" or self.settings.is_dual_issue:
+            return 0.0
+        chain, total, left = lowered.chain, 0.0, free - lowered.offsets[-1]
+        for call, lines in zip(lowered.calls, chain.lines[1:], strict=True):
+            copied = call.with_room(left).scratch - call.scratch
+            read = call.blocks * (call.filter_size - copied)
+            total += _steps_inside(lines, chain.first_step, chain.steps) * (copied * _COPIED + read * _READ)
         return total
 
     def _stage(self, stage: Stage, rows: int, steps: int) -> float:

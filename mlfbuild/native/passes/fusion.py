@@ -80,6 +80,9 @@ _LONGEST = 16
 # So that networks of hundreds of operators compile in seconds.
 _SOUGHT = 1200
 """The approximate number of sequences of operators that are tried as chains."""
+# How much memory is free is an estimate: the plan may leave it in several pieces.
+_FASTER = 0.9
+"""The share of a chain's time that another variant may take at most to be used instead."""
 
 
 @dataclass(eq=False)
@@ -266,9 +269,31 @@ class _Cutting:
             # A piece that turns out larger is compared again with its new number in the next round.
             waiting = [(piece, piece.chain) for piece in pieces if piece.chain is not None and piece.lowered is None]
             if not waiting:
-                return pieces
+                return [self._fastest(piece, limits[low]) for piece in pieces]
             for piece, chain in waiting:
                 self._lower(piece, chain)
+
+    def _fastest(self, piece: _Piece, limit: int) -> _Piece:
+        """Return the variant of a chain within ``limit`` that takes the least time, with what it reads from flash.
+
+        Line buffers of fewer rows leave more memory for copies of filters.
+        """
+        fastest, least = piece, _FASTER * self._time(piece, limit)
+        for other in self.chains.get(piece.end, ()) if piece.chain else ():
+            if other.first != piece.first or other.memory > limit or other.extra >= least:
+                continue
+            if other.lowered is None and other.chain is not None:
+                self._lower(other, other.chain)
+            time = self._time(other, limit)
+            if other.memory <= limit and time < least:
+                fastest, least = other, time
+        return fastest
+
+    def _time(self, piece: _Piece, limit: int) -> float:
+        """Return the instructions that ``piece``, a lowered chain, adds, and the cycles of reading its filters."""
+        if piece.lowered is None:
+            return piece.extra
+        return piece.extra + self.costs.reading(piece.lowered, limit - piece.memory + piece.lowered.scratch)
 
     def _pieces(self) -> Iterator[_Piece]:
         yield from self.single

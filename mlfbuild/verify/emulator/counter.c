@@ -17,7 +17,7 @@
  *
  *   core SCALE SPLIT_TARGET UNALIGNED OTHER_MEMORY BUS           SCALE units are one cycle; see `CoreTiming` in Python
  *   cache SIZE LINE SECTOR WAYS POLICY HIT MISS WRITE_BACK
- *   memory FIRST LAST WIDTH WAITS BURST WRITE_WAITS HIDDEN PREFETCH FETCH_CACHE READ_CACHE NUMBER
+ *   memory FIRST LAST WIDTH WAITS BURST WRITE_WAITS HIDDEN FETCH_WAITS PREFETCH FETCH_CACHE READ_CACHE NUMBER
  *   code ADDRESS SIZE UNITS TAKEN KIND OVERLAPS                  an instruction; in order of address
  *   preload ADDRESS DISTANCE                                     behind them: a load, and from its address to that of a PLD
  *
@@ -316,7 +316,7 @@ static void add_steps(struct block *block, const struct code *c)
         struct memory *const memory = memory_of(address);
         if (memory == NULL) {
             block->unknown = address;
-        } else if (memory->timed) {
+        } else if (memory->fetch_timed) {
             const struct step *const last = block->number_of_steps ? &block->steps[block->number_of_steps - 1] : NULL;
             if (last == NULL || last->memory != memory || last->address / memory->granule != address / memory->granule) {
                 block->steps[block->number_of_steps++] = (struct step){memory, address, (uint32_t)block->total};
@@ -452,10 +452,10 @@ static bool read_memory(FILE *file)
 {
     struct memory m = {0};
     unsigned int port;
-    return fscanf(file, "%" SCNx64 " %" SCNx64 " %u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %d %d %d %u", &m.first,
-                  &m.last, &m.width, &m.waits, &m.burst, &m.write_waits, &m.hidden, &m.prefetch, &m.fetch_cache,
-                  &m.read_cache, &port) == 11 &&
-           add_memory(&m, port);
+    return fscanf(file, "%" SCNx64 " %" SCNx64 " %u", &m.first, &m.last, &m.width) == 3 &&
+           fscanf(file, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &m.waits, &m.burst, &m.write_waits,
+                  &m.hidden, &m.fetch_waits) == 5 &&
+           fscanf(file, "%d %d %d %u", &m.prefetch, &m.fetch_cache, &m.read_cache, &port) == 4 && add_memory(&m, port);
 }
 
 static bool read_cache(FILE *file)

@@ -54,9 +54,11 @@ struct memory {
     struct port *port;
     uint32_t width, code_width; /* bytes of a read, and of a fetch, which is at least a word */
     uint64_t waits, burst, write_waits;
-    uint64_t hidden; /* units of waiting for a load that the core does not notice */
+    uint64_t hidden;      /* units of waiting for a load that the core does not notice */
+    uint64_t fetch_waits; /* further units of a fetch without a cache */
     int prefetch, fetch_cache, read_cache;
-    bool timed;           /* whether an access may wait */
+    bool timed;           /* whether an access to data may wait, */
+    bool fetch_timed;     /* and whether a fetch may */
     uint32_t granule;     /* bytes of code that are fetched together */
 };
 
@@ -162,18 +164,19 @@ static uint64_t burst_time(const struct memory *memory, uint64_t bytes)
     return (bytes - 1) / memory->width * (memory->burst + cycle);
 }
 
-/* Read `bytes` in parts of the memory's width, from time `now` on; returns the time of arrival of the first part. */
-static uint64_t read_parts(struct memory *memory, uint64_t bytes, uint64_t now)
+/* Read `bytes` in parts of the memory's width, from time `now` on; returns the time of arrival of the first part, which
+ * takes `more` units than usual. */
+static uint64_t read_parts(struct memory *memory, uint64_t bytes, uint64_t more, uint64_t now)
 {
-    const uint64_t arrival = at_least(now, memory->port->free_at) + memory->waits;
+    const uint64_t arrival = at_least(now, memory->port->free_at) + memory->waits + more;
     memory->port->free_at = arrival + cycle + burst_time(memory, bytes);
     return arrival;
 }
 
 /* Read `bytes` and return the time of arrival of the last part. */
-static uint64_t read_all(struct memory *memory, uint64_t bytes, uint64_t now)
+static uint64_t read_all(struct memory *memory, uint64_t bytes, uint64_t more, uint64_t now)
 {
-    return read_parts(memory, bytes, now) + burst_time(memory, bytes);
+    return read_parts(memory, bytes, more, now) + burst_time(memory, bytes);
 }
 
 /* Give the sector with `address` a place, and return its line. A line that was written is written back after the read,
@@ -199,7 +202,7 @@ static struct line *enter_line(struct cache *cache, const struct memory *memory,
 /* Fill the sector with `address` and return its line. */
 static struct line *fill_line(struct cache *cache, struct memory *memory, uint64_t address, uint64_t now)
 {
-    const uint64_t arrival = read_parts(memory, cache->sector, now + cache->miss);
+    const uint64_t arrival = read_parts(memory, cache->sector, 0, now + cache->miss);
     struct line *const line = enter_line(cache, memory, address, now);
     line->arrival = arrival;
     return line;
@@ -254,12 +257,12 @@ static uint64_t fetch(struct memory *memory, uint64_t address, uint64_t now)
         line = fill_line(cache, memory, address, now);
         wait = cache->hit + wait_until(part_arrival(cache, memory, line, address, bytes), now);
     } else {
-        wait = wait_until(read_all(memory, width, now), now);
+        wait = wait_until(read_all(memory, width, memory->fetch_waits, now), now);
     }
     memory->port->buffered = part;
     if (memory->prefetch && memory->port->ahead != part + width && !is_there(memory, part + width)) {
         memory->port->ahead = part + width;
-        memory->port->ahead_ready = read_all(memory, width, now + wait);
+        memory->port->ahead_ready = read_all(memory, width, memory->fetch_waits, now + wait);
     }
     return wait;
 }
@@ -269,7 +272,7 @@ static uint64_t transfer(struct memory *memory, uint64_t address, uint64_t bytes
 {
     struct cache *const cache = memory->read_cache == NO_CACHE ? NULL : &caches[memory->read_cache];
     if (cache == NULL || (store && !cache->write_back)) {
-        return store ? memory->write_waits : wait_until(read_all(memory, bytes, now), now + memory->hidden);
+        return store ? memory->write_waits : wait_until(read_all(memory, bytes, 0, now), now + memory->hidden);
     }
     struct line *line = used_line(cache, address);
     const bool found = line != NULL;
@@ -342,5 +345,7 @@ static bool add_memory(const struct memory *described, unsigned int port)
     }
     memory->timed = memory->waits + memory->write_waits + memory->burst > 0 || memory->width < memory->code_width ||
                     memory->fetch_cache != NO_CACHE || memory->read_cache != NO_CACHE;
+    memory->fetch_timed = memory->timed || memory->fetch_waits > 0;
+    memory->prefetch |= memory->fetch_waits > 0; /* by the core */
     return true;
 }

@@ -4,8 +4,8 @@
  * The micro-tiles 3x2 and 2x2 of int8: three or two pixels times a pair of output channels, six or four sums in
  * registers, for all pairs; matmul_dsp.h describes the layout of the filter.
  *
- * On a Cortex-M4 the inner loop for three takes 24 cycles for 24 products, 24.6 with its branch, for 20 inputs: twice
- * 4 loads in a row (5 cycles), 1 SXTB16, 6 SMLAD. The last loads of a round also move the pointers.
+ * On a Cortex-M4 the inner loop for three takes 24 cycles for 24 products, 24.8 with its branch, for 20 inputs: 5 and 3
+ * loads in a row (6 and 4 cycles), twice 1 SXTB16 and 6 SMLAD. The last loads of a round also move the pointers.
  */
 #ifndef MLF_DOT_3X2_DSP_H_
 #define MLF_DOT_3X2_DSP_H_
@@ -41,19 +41,18 @@ MLF_KERNEL struct mlf_dot_dsp mlf_dot_dsp(int32_t inputs, int32_t outputs, int32
 /*
  * All pairs of output channels of a block of pixels: r0 expanded inputs, r1 filter, r2 output, r3 block; r4 is the end
  * of the inputs. On the stack: inputs; where they, the weights and the loop continue after a pair's first group, which
- * precedes the loop of five; output, the end of the first pixel's; 2 * pitch, plus 1 unless the requantisation is the
- * brief one; rounding, end of the inputs; the block, until its other pairs begin.
+ * precedes the loop of five; output, the end of the first pixel's; pitch; rounding; end of the inputs, minus 1 unless
+ * the requantisation is the brief one, so that the test of the loop also selects it; the block, until its other pairs
+ * begin.
  *
  * Loads stand side by side, with offsets rather than updates of their base: on Cortex-M3 and M4 a row of N loads takes
  * N + 1 cycles.
  */
-#define MLF_DOT_DSP(group_bytes, adjust_end, first_group, round, last, brief, general)                                 \
+#define MLF_DOT_DSP(group_bytes, adjust_end, first_group, round, end, last, brief, general)                            \
     "push {r4-r8, r10, r11, lr}\n\t"                                                                                   \
     "sub sp, sp, #40\n\t"                                                                                              \
     "str r3, [sp, #36]\n\t" MLF_BACK_DSP                                                                               \
     "ldmia r3, {r3, r5-r8}\n\t" /* groups, pairs, pitch, rounding, groups to leave out */                              \
-    "lsls r6, r6, #1\n\t"                                                                                              \
-    "bfi r6, r7, #0, #1\n\t" /* whether the requantisation is not the brief one */                                     \
     "str r6, [sp, #24]\n\t"                                                                                            \
     "str r7, [sp, #28]\n\t"                                                                                            \
     "add r5, r2, r5, lsl #1\n\t"                                                                                       \
@@ -61,11 +60,13 @@ MLF_KERNEL struct mlf_dot_dsp mlf_dot_dsp(int32_t inputs, int32_t outputs, int32
     "str r5, [sp, #20]\n\t"                                                                                            \
     "movs r6, #" group_bytes "\n\t"                                                                                    \
     "mla r4, r3, r6, r0\n\t" adjust_end                                                                                \
+    "and r7, r7, #1\n\t" /* rounding is odd, or 0 */                                                                   \
+    "sub r4, r4, r7\n\t"                                                                                               \
     "mls r6, r8, r6, r6\n\t"                                                                                           \
     "add r6, r6, r0\n\t" MLF_BACK_OF_INPUTS_DSP("r6")                                                                  \
     "str r0, [sp]\n\t"                                                                                                 \
     "str r6, [sp, #4]\n\t"                                                                                             \
-    "movs r6, #16 - " MLF_AHEAD_DSP "\n\t"                                                                             \
+    "movs r6, #0\n\t"                                                                                                  \
     "sub r6, r6, r8, lsl #3\n\t" MLF_KEEP_GROUPS_DSP MLF_ENTRY_DSP("r8", "r3", "r7")                                   \
     "str r6, [sp, #8]\n\t"                                                                                             \
     "str r8, [sp, #12]\n\t"                                                                                            \
@@ -74,14 +75,14 @@ MLF_KERNEL struct mlf_dot_dsp mlf_dot_dsp(int32_t inputs, int32_t outputs, int32
     "1:\n\t"                                                                                                           \
     first_group MLF_ENTER_LOOP_DSP                                                                                     \
     "3:\n\t" round MLF_ADVANCE_DSP                                                                                     \
-    "cmp r0, r4\n\t"                                                                                                   \
-    "bne 3b\n\t" last                                                                                                  \
+    "cmp r0, " end "\n\t"                                                                                              \
+    "blo 3b\n"                                                                                                         \
+    "7:\n\t" last                                                                                                      \
     "ldr r5, [sp, #24]\n\t"                                                                                            \
     "ldr r0, [sp, #16]\n\t"                                                                                            \
     "ldr r3, [r1, #" MLF_AHEAD_DSP "]\n\t"                                                                             \
     "ldr r6, [r1, #4 + " MLF_AHEAD_DSP "]\n\t"                                                                         \
-    "asrs r5, r5, #1\n\t"                                                                                              \
-    "bcs 5f\n\t" brief MLF_BRIEF_END_DSP                                                                               \
+    "bne 5f\n\t" brief MLF_BRIEF_END_DSP                                                                               \
     "6:\n\t"                                                                                                           \
     "str r0, [sp, #16]\n\t"                                                                                            \
     "cmp r0, r7\n\t"                                                                                                   \
@@ -104,7 +105,7 @@ MLF_KERNEL struct mlf_dot_dsp mlf_dot_dsp(int32_t inputs, int32_t outputs, int32
     "ldr r4, [sp, #32]\n\t"                                                                                            \
     "ldr r7, [sp, #20]\n\t"                                                                                            \
     "adds r1, #20 + " MLF_AHEAD_DSP " - " MLF_BEHIND_DSP "\n\t"                                                        \
-    "b 6b\n\t"
+    "b 6b\n\t" MLF_AFTER_SINGLE_DSP
 
 /* Of a pair: recover doubled sums, then store them as requantize.h defines it. */
 #define MLF_PAIR_DSP(recover, store_even, store_odd)                                                                   \
@@ -144,6 +145,7 @@ MLF_KERNEL struct mlf_dot_dsp mlf_dot_dsp(int32_t inputs, int32_t outputs, int32
 #define MLF_BACK_OF_INPUTS_DSP(pointer)
 #define MLF_KEEP_GROUPS_DSP
 #define MLF_SINGLE_GROUP_DSP
+#define MLF_AFTER_SINGLE_DSP
 #define MLF_LOAD_DSP(x, pointer) "ldr " x ", [" pointer "], #4\n\t"
 #define MLF_LOAD_NONE_DSP(x, pointer)
 #else
@@ -152,31 +154,35 @@ MLF_KERNEL struct mlf_dot_dsp mlf_dot_dsp(int32_t inputs, int32_t outputs, int32
 #define MLF_BEHIND_DSP "4"
 #define MLF_BRIEF_MULTIPLIER_DSP "ldr r3, [r1, #8 + " MLF_AHEAD_DSP "]!\n\t"
 #define MLF_BRIEF_END_DSP "\n"
+/* The last loads of the first group moved both pointers behind it; r1 goes back if groups are left out. */
 #define MLF_ENTER_LOOP_DSP                                                                                             \
+    MLF_WHOLE_ROUNDS_DSP                                                                                               \
     "ldr r0, [sp, #4]\n\t"                                                                                             \
-    "ldr r3, [sp, #8]\n\t"                                                                                             \
     "ldr r5, [sp, #12]\n\t"                                                                                            \
     "add r1, r1, r3\n\t"                                                                                               \
     "bx r5\n\t"                                                                                                        \
     ".balign 4\n"
 /*
- * In a round, r0 is a word and r1 two words before the next inputs and weights: loads of its last group move them on. A
- * single group has no round, and continues at label 7.
+ * In a round, r0 and r1 are a word before the next inputs and weights: loads of its last group move them on. A single
+ * group has no round, and continues at label 9: r1 goes forward again.
  */
-#define MLF_ADVANCE_DSP "7:\n\t"
-#define MLF_AHEAD_DSP "8"
+#define MLF_ADVANCE_DSP
+#define MLF_AHEAD_DSP "4"
 #define MLF_BACK_OF_INPUTS_DSP(pointer) "subs " pointer ", #4\n\t"
 #define MLF_KEEP_GROUPS_DSP "mov lr, r3\n\t"
 #define MLF_SINGLE_GROUP_DSP                                                                                           \
     "cmp lr, #1\n\t"                                                                                                   \
     "bne 2f\n\t"                                                                                                       \
-    "movs r6, #16 - " MLF_AHEAD_DSP "\n\t"                                                                             \
-    "adr.w r8, 7f\n\t"                                                                                                 \
+    "adr.w r8, 9f\n\t"                                                                                                 \
     "adds r8, r8, #1\n\t"                                                                                              \
-    "str r4, [sp, #4]\n\t"                                                                                             \
-    "str r6, [sp, #8]\n\t"                                                                                             \
     "str r8, [sp, #12]\n"                                                                                              \
     "2:\n\t"
+#define MLF_AFTER_SINGLE_DSP                                                                                           \
+    "9:\n\t"                                                                                                           \
+    "sub r1, r1, r3\n\t"                                                                                               \
+    "ldr r3, [sp, #28]\n\t"                                                                                            \
+    "cmp r3, #0\n\t"                                                                                                   \
+    "b 7b\n\t"
 #endif
 
 #if MLF_DUAL_ISSUE
@@ -207,45 +213,85 @@ MLF_KERNEL struct mlf_dot_dsp mlf_dot_dsp(int32_t inputs, int32_t outputs, int32
     MLF_STEP3_DSP("smuad", MLF_LOAD_DSP, "", "", "", "lr", "lr")
 #define MLF_ROUND_OF_GROUPS3_DSP                                                                                       \
     MLF_GROUP3_DSP "4: .rept 4\n\t" MLF_GROUP3_DSP ".endr\n\t"
+#define MLF_ROUND_END3_DSP "r4"
 #define MLF_LAST3_DSP MLF_NEXT3_DSP(MLF_LOAD_NONE_DSP)
 #define MLF_END3_DSP "subs r4, r4, #4\n\t" /* the third input of the last step is not loaded before it */
 
 #else
 
-/* Three pixels: r3 weights of two channels; r5-r7 inputs; r8, r2, r10 even sums; r11, r12, lr odd and even ones. */
-#define MLF_LOAD3_DSP(weights, first, second, third)                                                                   \
-    "ldr r3, [r1, #" weights "\n\t"                                                                                    \
+/*
+ * Three pixels: r3, r4 weights of two channels; r5-r7 inputs; r8, r2, r10 even sums; r11, r12, lr odd and even ones.
+ *
+ * The instruction adds to the even channel's sums, and names them, or for the first products it is one that does not;
+ * the others begin with the odd channel's bias, in lr.
+ */
+#define MLF_STEP3_DSP(weights, smlad, r8, r2, r10, r11, r12)                                                           \
+    "smlad r11, " weights ", r5, " r11 "\n\t"                                                                          \
+    "smlad r12, " weights ", r6, " r12 "\n\t"                                                                          \
+    "smlad lr, " weights ", r7, lr\n\t"                                                                                \
+    "sxtb16 " weights ", " weights "\n\t"                                                                              \
+    smlad " r8, " weights ", r5" r8 "\n\t"                                                                             \
+    smlad " r2, " weights ", r6" r2 "\n\t"                                                                             \
+    smlad " r10, " weights ", r7" r10 "\n\t"
+
+#define MLF_NEXT3_DSP(weights) MLF_STEP3_DSP(weights, "smlad", ", r8", ", r2", ", r10", "r11", "r12")
+#define MLF_LOAD3_DSP(first, second, third)                                                                            \
     "ldr r5, [r0, #" first "]\n\t"                                                                                     \
     "ldr r6, [r0, #" second "]\n\t"                                                                                    \
     "ldr r7, [r0, #" third "\n\t"
 
 /*
- * The instruction adds to the even channel's sums, and names them, or for the first products it is one that does not;
- * the others begin with the odd channel's bias, in lr.
+ * On a Cortex-M4, loads from flash and from RAM do not overlap: both weights of a group are loaded in a row, to save a
+ * cycle for each group in flash. The end of the inputs then has no register, and is loaded in each round. Other cores
+ * have it in r4.
  */
-#define MLF_STEP3_DSP(smlad, r8, r2, r10, r11, r12)                                                                    \
-    "smlad r11, r3, r5, " r11 "\n\t"                                                                                   \
-    "smlad r12, r3, r6, " r12 "\n\t"                                                                                   \
-    "smlad lr, r3, r7, lr\n\t"                                                                                         \
-    "sxtb16 r3, r3\n\t"                                                                                                \
-    smlad " r8, r3, r5" r8 "\n\t"                                                                                      \
-    smlad " r2, r3, r6" r2 "\n\t"                                                                                      \
-    smlad " r10, r3, r7" r10 "\n\t"
-
-#define MLF_NEXT3_DSP MLF_STEP3_DSP("smlad", ", r8", ", r2", ", r10", "r11", "r12")
+#ifdef __ARM_ARCH_7EM__
+#define MLF_ROUND_END3_DSP "r3"
+#define MLF_WHOLE_ROUNDS_DSP "cbz r3, 3f\n\t"
 #define MLF_GROUP3_DSP(w0, w1, a0, a1, a2, a3, a4, a5)                                                                 \
-    MLF_LOAD3_DSP(w0, a0, a1, a2) MLF_NEXT3_DSP MLF_LOAD3_DSP(w1, a3, a4, a5) MLF_NEXT3_DSP
-
+    "ldr r3, [r1, #" w0 "]\n\t"                                                                                        \
+    "ldr r4, [r1, #" w1 "]\n\t" MLF_LOAD3_DSP(a0, a1, a2) MLF_NEXT3_DSP("r3")                                          \
+    MLF_LOAD3_DSP(a3, a4, a5) MLF_NEXT3_DSP("r4")
+/* Here and below, all loads of 32 bits are at word boundaries. */
+#define MLF_LAST_GROUP3_DSP                                                                                            \
+    "ldr.w r3, [r1, #36]\n\t"                                                                                          \
+    "ldr r4, [r1, #40]!\n\t"                                                                                           \
+    "ldr.w r5, [r0, #100]\n\t"                                                                                         \
+    "ldr r6, [r0, #104]\n\t"                                                                                           \
+    "ldr r7, [r0, #108]\n\t" MLF_NEXT3_DSP("r3") MLF_LOAD3_DSP("112", "116", "120]!")                                  \
+    "ldr r3, [sp, #32]\n\t" MLF_NEXT3_DSP("r4")
 #define MLF_FIRST3_DSP                                                                                                 \
+    "ldr r0, [sp]\n\t"                                                                                                 \
+    "ldr r3, [r1, #8]\n\t"                                                                                             \
     "ldr lr, [r1, #4]\n\t"                                                                                             \
-    "ldr r0, [sp]\n\t" MLF_LOAD3_DSP("8]", "0", "4", "8]") MLF_STEP3_DSP("smuad", "", "", "", "lr", "lr")              \
-    MLF_LOAD3_DSP("12]", "12", "16", "20]") MLF_NEXT3_DSP
+    "ldr.w r4, [r1, #12]!\n\t"                                                                                         \
+    MLF_LOAD3_DSP("0", "4", "8]") MLF_STEP3_DSP("r3", "smuad", "", "", "", "lr", "lr")                                 \
+    "ldr r5, [r0, #12]\n\t"                                                                                            \
+    "ldr.w r6, [r0, #16]\n\t"                                                                                          \
+    "ldr r7, [r0, #20]!\n\t"                                                                                           \
+    "ldr r3, [sp, #8]\n\t" MLF_NEXT3_DSP("r4")
+#else
+#define MLF_ROUND_END3_DSP "r4"
+#define MLF_WHOLE_ROUNDS_DSP
+#define MLF_GROUP3_DSP(w0, w1, a0, a1, a2, a3, a4, a5)                                                                 \
+    "ldr r3, [r1, #" w0 "]\n\t" MLF_LOAD3_DSP(a0, a1, a2) MLF_NEXT3_DSP("r3")                                          \
+    "ldr r3, [r1, #" w1 "]\n\t" MLF_LOAD3_DSP(a3, a4, a5) MLF_NEXT3_DSP("r3")
+#define MLF_LAST_GROUP3_DSP                                                                                            \
+    "ldr r3, [r1, #36]\n\t" MLF_LOAD3_DSP("100", "104", "108]") MLF_NEXT3_DSP("r3")                                    \
+    "ldr r3, [r1, #40]!\n\t" MLF_LOAD3_DSP("112", "116", "120]!") MLF_NEXT3_DSP("r3")
+#define MLF_FIRST3_DSP                                                                                                 \
+    "ldr r0, [sp]\n\t"                                                                                                 \
+    "ldr r3, [r1, #8]\n\t"                                                                                             \
+    "ldr lr, [r1, #4]\n\t" MLF_LOAD3_DSP("0", "4", "8]") MLF_STEP3_DSP("r3", "smuad", "", "", "", "lr", "lr")          \
+    "ldr r3, [r1, #12]!\n\t" MLF_LOAD3_DSP("12", "16", "20]!") MLF_NEXT3_DSP("r3")                                     \
+    "ldr r3, [sp, #8]\n\t"
+#endif
+
 #define MLF_ROUND_OF_GROUPS3_DSP                                                                                       \
-    MLF_GROUP3_DSP("8]", "12]", "4", "8", "12]", "16", "20", "24]") "4:\n\t"                                           \
-    MLF_GROUP3_DSP("16]", "20]", "28", "32", "36]", "40", "44", "48]")                                                 \
-    MLF_GROUP3_DSP("24]", "28]", "52", "56", "60]", "64", "68", "72]")                                                 \
-    MLF_GROUP3_DSP("32]", "36]", "76", "80", "84]", "88", "92", "96]")                                                 \
-    MLF_GROUP3_DSP("40]!", "4]", "100", "104", "108]", "112", "116", "120]!")
+    MLF_GROUP3_DSP("4", "8", "4", "8", "12]", "16", "20", "24]") "4:\n\t"                                              \
+    MLF_GROUP3_DSP("12", "16", "28", "32", "36]", "40", "44", "48]")                                                   \
+    MLF_GROUP3_DSP("20", "24", "52", "56", "60]", "64", "68", "72]")                                                   \
+    MLF_GROUP3_DSP("28", "32", "76", "80", "84]", "88", "92", "96]") MLF_LAST_GROUP3_DSP
 #define MLF_LAST3_DSP
 #define MLF_END3_DSP MLF_BACK_OF_INPUTS_DSP("r4")
 
@@ -272,8 +318,8 @@ MLF_KERNEL struct mlf_dot_dsp mlf_dot_dsp(int32_t inputs, int32_t outputs, int32
 MLF_NAKED const int32_t *mlf_dot_3x2_dsp(const int16_t *rows MLF_UNUSED, const int32_t *filter MLF_UNUSED,
                                          int8_t *output MLF_UNUSED, const struct mlf_dot_dsp *dot MLF_UNUSED)
 {
-    __asm__ volatile(MLF_DOT_DSP("24", MLF_END3_DSP, MLF_FIRST3_DSP, MLF_ROUND_OF_GROUPS3_DSP, MLF_LAST3_DSP,
-                                 MLF_BRIEF3_DSP, MLF_GENERAL3_DSP));
+    __asm__ volatile(MLF_DOT_DSP("24", MLF_END3_DSP, MLF_FIRST3_DSP, MLF_ROUND_OF_GROUPS3_DSP, MLF_ROUND_END3_DSP,
+                                 MLF_LAST3_DSP, MLF_BRIEF3_DSP, MLF_GENERAL3_DSP));
 }
 
 #if MLF_DUAL_ISSUE
@@ -326,15 +372,14 @@ MLF_NAKED const int32_t *mlf_dot_3x2_dsp(const int16_t *rows MLF_UNUSED, const i
     MLF_LOAD2_DSP(w0, w1, a0, a1, a2, a3) MLF_NEXT2_DSP("r3", "r5", "r6") MLF_NEXT2_DSP("r7", "r10", "r12")
 
 #define MLF_FIRST2_DSP                                                                                                 \
-    "ldr lr, [r1, #4]\n\t"                                                                                             \
-    "ldr r0, [sp]\n\t" MLF_LOAD2_DSP("8]", "ldr r7, [r1, #12]", "0", "4", "8", "12]")                                  \
-    MLF_STEP2_DSP("smuad", "r3", "r5", "r6", "", "", "lr") MLF_NEXT2_DSP("r7", "r10", "r12")
+    "ldr r0, [sp]\n\t" MLF_LOAD2_DSP("8]", "ldr lr, [r1, #4]\n\tldr.w r7, [r1, #12]!", "0", "4", "8", "12]!")          \
+    MLF_STEP2_DSP("smuad", "r3", "r5", "r6", "", "", "lr") "ldr r3, [sp, #8]\n\t" MLF_NEXT2_DSP("r7", "r10", "r12")
 #define MLF_ROUND_OF_GROUPS2_DSP                                                                                       \
-    MLF_GROUP2_DSP("8]", "ldr r7, [r1, #12]", "4", "8", "12", "16]") "4:\n\t"                                          \
-    MLF_GROUP2_DSP("16]", "ldr r7, [r1, #20]", "20", "24", "28", "32]")                                                \
-    MLF_GROUP2_DSP("24]", "ldr r7, [r1, #28]", "36", "40", "44", "48]")                                                \
-    MLF_GROUP2_DSP("32]", "ldr r7, [r1, #36]", "52", "56", "60", "64]")                                                \
-    MLF_GROUP2_DSP("40]!", "ldr.w r7, [r1, #4]", "68", "72", "76", "80]!")
+    MLF_GROUP2_DSP("4]", "ldr r7, [r1, #8]", "4", "8", "12", "16]") "4:\n\t"                                           \
+    MLF_GROUP2_DSP("12]", "ldr r7, [r1, #16]", "20", "24", "28", "32]")                                                \
+    MLF_GROUP2_DSP("20]", "ldr r7, [r1, #24]", "36", "40", "44", "48]")                                                \
+    MLF_GROUP2_DSP("28]", "ldr r7, [r1, #32]", "52", "56", "60", "64]")                                                \
+    MLF_GROUP2_DSP("36]", "ldr.w r7, [r1, #40]!", "68", "72", "76", "80]!")
 #define MLF_LAST2_DSP
 #define MLF_END2_DSP MLF_BACK_OF_INPUTS_DSP("r4")
 
@@ -357,7 +402,7 @@ MLF_NAKED const int32_t *mlf_dot_3x2_dsp(const int16_t *rows MLF_UNUSED, const i
 MLF_NAKED const int32_t *mlf_dot_2x2_dsp(const int16_t *rows MLF_UNUSED, const int32_t *filter MLF_UNUSED,
                                          int8_t *output MLF_UNUSED, const struct mlf_dot_dsp *dot MLF_UNUSED)
 {
-    __asm__ volatile(MLF_DOT_DSP("16", MLF_END2_DSP, MLF_FIRST2_DSP, MLF_ROUND_OF_GROUPS2_DSP, MLF_LAST2_DSP,
+    __asm__ volatile(MLF_DOT_DSP("16", MLF_END2_DSP, MLF_FIRST2_DSP, MLF_ROUND_OF_GROUPS2_DSP, "r4", MLF_LAST2_DSP,
                                  MLF_BRIEF2_DSP, MLF_GENERAL2_DSP));
 }
 

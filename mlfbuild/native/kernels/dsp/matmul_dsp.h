@@ -103,17 +103,25 @@ MLF_KERNEL void mlf_dot_channels3_dsp(const struct mlf_dot_dsp *dot, int32_t out
 /* Copy an even number of words, at least four. The memcpy of small C libraries copies single bytes. */
 MLF_NAKED void mlf_copy_words_dsp(int32_t *to MLF_UNUSED, const int32_t *from MLF_UNUSED, int32_t words MLF_UNUSED)
 {
-    __asm__ volatile("push {r4-r6, lr}\n\t"
+    __asm__ volatile("push {r4-r8, lr}\n\t"
                      "lsrs r2, r2, #2\n\t"
                      "bcc 1f\n\t"
                      "ldmia r1!, {r3, r4}\n\t"
                      "stmia r0!, {r3, r4}\n"
                      "1:\n\t"
+                     "lsrs r2, r2, #1\n\t"
+                     "bcc 2f\n\t"
                      "ldmia r1!, {r3-r6}\n\t"
-                     "stmia r0!, {r3-r6}\n\t"
+                     "stmia r0!, {r3-r6}\n"
+                     "2:\n\t"
+                     "cbz r2, 4f\n"
+                     "3:\n\t"
+                     "ldmia r1!, {r3-r8, r12, lr}\n\t"
+                     "stmia r0!, {r3-r8, r12, lr}\n\t"
                      "subs r2, r2, #1\n\t"
-                     "bne 1b\n\t"
-                     "pop {r4-r6, pc}");
+                     "bne 3b\n"
+                     "4:\n\t"
+                     "pop {r4-r8, pc}");
 }
 
 #else

@@ -42,8 +42,8 @@ READ_AGAIN = 16
 
 # The code that gathers and the code that multiplies may not fit into a small instruction cache together (1 KiB on an
 # STM32L4R5): gathering several blocks at a time switches between them less often.
-_GATHERED = 8
-"""Blocks whose windows are gathered at a time, if there is room for them."""
+_GATHERED = (8, 4)
+"""Blocks whose windows are gathered at a time, if there is room for them: with all filters copied, and with fewer."""
 
 _LARGEST_ROW = 512
 """Expanding a row of up to this many bytes saves a quarter of the instructions of a product with one vector."""
@@ -66,14 +66,15 @@ def lower_conv2d_dsp(layer: Weighted[Conv2D]) -> KernelCall | str:
         return (*conv2d_lines(layer, matmul | copied_field(copied)), statement)
 
     if layer.source.shape[3] % 4 != 0:  # pixels are not whole words: windows are copied before they are expanded
-        return _gathered(layer, filter_, body, row, pair * pairs if copied else 0, several=again)
+        return _gathered(layer, filter_, body, row, pair if copied else 0, several=again)
     block = block_size(layer, row)
     parameters = (*dsp_parameters(layer, filter_.constant, block * row), padding_pixel(layer))
     statement = f"mlf_conv2d_int8_dsp(&conv2d, {block}, input, filter, padding, output, scratch);"
     grown = None
     if block == PIXELS and copied:
         grown = partial(with_copy, block * row, pair, pairs, partial(body, statement))
-    return KernelCall("conv2d", "conv2d_dsp.h", parameters, body(statement, 0), grown=grown)
+    blocks = -(-layer.rows // block)
+    return KernelCall("conv2d", "conv2d_dsp.h", parameters, body(statement, 0), grown=grown, blocks=blocks)
 
 
 def _gathered(
@@ -81,25 +82,27 @@ def _gathered(
     filter_: PackedFilter,
     body: Callable[[str, int], tuple[str, ...]],
     row: int,
-    copied: int,
+    pair: int,
     *,
     several: bool,
 ) -> KernelCall:
     """Return the call of ``mlf_conv2d_gather_int8_dsp``, whose windows have ``row`` bytes when they are expanded.
 
-    If there is room, it gathers ``several`` blocks at a time, and copies ``copied`` bytes of filters: all or none,
-    because its code is specialised, and would become longer.
+    If there is room, it gathers ``several`` blocks at a time, and copies filters of ``pair`` bytes; 0 for none.
     """
-    pairs = layer.output.shape[3] // 2
 
     def made(blocks: int, copied: int) -> tuple[str, ...]:
         return body(f"mlf_conv2d_gather_int8_dsp(&conv2d, {blocks}, input, filter, output, scratch);", copied)
 
     def with_room(free: int) -> tuple[int, tuple[str, ...]]:
-        blocks = min(_GATHERED, (free - PIXELS * row) // (PIXELS * row // BYTES))
-        scratch = PIXELS * (row + blocks * row // BYTES)
-        copies = 0 < copied <= free - scratch
-        return scratch + copies * copied, made(blocks, copies * pairs)
+        pairs = layer.output.shape[3] // 2 if pair else 0
+        for most in _GATHERED:
+            blocks = min(most, (free - PIXELS * row) // (PIXELS * row // BYTES))
+            scratch = PIXELS * (row + blocks * row // BYTES)
+            # Fewer blocks leave more memory for filters, if it is not enough for all.
+            if scratch + pair * pairs <= free:
+                break
+        return with_copy(scratch, pair or 1, pairs, partial(made, blocks), free)
 
     parameters = dsp_parameters(layer, filter_.constant, PIXELS * (row + row // BYTES))
     return KernelCall("conv2d", "conv2d_dsp.h", parameters, made(1, 0), grown=with_room if several else None)
@@ -143,7 +146,8 @@ def lower_matmul_dsp(layer: _Layer) -> KernelCall | str:
     if blocked and rows >= READ_AGAIN and channels % 2 == 0:
         grown = partial(with_copy, size, _pair_size(layer, brief=filter_.brief), channels // 2, body)
     parameters = dsp_parameters(layer, filter_.constant, size)
-    return KernelCall(word, "matmul_dsp.h", parameters, body(0), (0,), grown=grown)
+    blocks = -(-rows // PIXELS)
+    return KernelCall(word, "matmul_dsp.h", parameters, body(0), (0,), grown=grown, blocks=blocks)
 
 
 def _pair_size(layer: _Layer, *, brief: bool) -> int:

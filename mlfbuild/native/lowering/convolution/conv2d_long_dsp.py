@@ -88,7 +88,9 @@ def lower_conv2d_long_dsp(layer: Weighted[Conv2D]) -> KernelCall | str:
     parameters = (*dsp_parameters(layer, filter_, scratch), padding_pixel(layer))
     grown = partial(with_copy, scratch, 4 * words * together, outputs // together, body)
     grown_if_read_again = grown if layer.rows >= READ_AGAIN else None
-    return KernelCall("conv2d", "conv2d_long_dsp.h", parameters, body(0), grown=grown_if_read_again)
+    blocks = -(-output.shape[1] * (output.shape[2] + 1) // _OUTPUTS)
+    header = "conv2d_long_dsp.h"
+    return KernelCall("conv2d", header, parameters, body(0), grown=grown_if_read_again, blocks=blocks)
 
 
 def _lower_either(layer: Weighted[Conv2D], scratch: int) -> KernelCall | str:
