@@ -35,7 +35,19 @@ BIASES = frozenset(
      "real_sums", "rescalings", "base", "values", "reals"}
 )  # fmt: skip
 TABLES = frozenset(
-    {"table", "reciprocals", "exponentials", "order", "padding", "rows", "columns", "initial", "roots", "features"}
+    {
+        "table",
+        "reciprocals",
+        "exponentials",
+        "order",
+        "padding",
+        "rows",
+        "columns",
+        "initial",
+        "roots",
+        "features",
+        "stream",
+    }
 )
 """Names of constants by class; the class of other constants follows from their type."""
 
