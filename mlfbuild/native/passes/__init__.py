@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.native.passes.dead_channels import remove_dead_channels
     from mlfbuild.native.passes.fusion import fuse
+    from mlfbuild.native.passes.layer_parts import split_layers
     from mlfbuild.native.passes.pipeline import run_passes
     from mlfbuild.native.passes.round_products import rounded_products
-    from mlfbuild.native.passes.layer_parts import split_layers
     from mlfbuild.native.passes.streaming import streamed, windows_of
 else:
     __getattr__ = lazy_attributes(__name__)
