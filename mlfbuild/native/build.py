@@ -114,6 +114,9 @@ def arena_need(request: CompileRequest) -> int:
     form = form_of(request)
     graph = run_passes(read_network(request)[0], replaceable=form.replaceable)
     settings = CodegenSettings(request.cpu, arena_io=form.arena_io, replaceable=form.replaceable)
+    if request.executor == "graph":
+        needed = graph_executor.storage_need(graph, settings)
+        return aligned(needed + needed // _SLACK)
     plan = plan_memory(graph, lower_all(graph, settings), arena_io=form.arena_io)
     # Other calls, such as those without dead channels, are sometimes packed a little worse.
     needed = plan.arena_size + plan.arena_size // _SLACK

@@ -10,8 +10,8 @@ The rules:
    is alone has the rest. A share has room for the arena and for copied weights, which are never shared.
 3. If all others fit beside each other, each gets what it needs. A change of one model then affects no other.
 4. If not, no model gets more than another one that lacks memory.
-5. A model needs the bytes of its arena in a single memory. If that is not known, because another compiler plans it, the
-   model counts as one that always lacks memory.
+5. A model needs the bytes of its arena in a single memory, an archive those of its workspaces. If that is not known,
+   because another compiler plans it, the model counts as one that always lacks memory.
 
 Values of weights do not count: needs follow from shapes. For example, 64 KiB of DTCM, of which ``kws`` has declared 8::
 
@@ -33,6 +33,7 @@ from mlfbuild.core import Mistake, unknown
 from mlfbuild.core.keys import size_text
 from mlfbuild.project.memories import TargetMemory, chosen_memories, keeps_one_arena, only_memory
 from mlfbuild.project.problems import KeyPath
+from mlfbuild.project.program import EXTERNAL_COMPILERS
 from mlfbuild.project.sharing import sharing_groups
 from mlfbuild.project.specification import ModelSpec, Project, TargetSpec
 
@@ -103,7 +104,7 @@ def contested(project: Project, target: TargetSpec) -> set[str]:
         model.name
         for memory, users in _images(project, target)
         for model in (model for user in users for model in user.models)
-        if len(users) > 1 and not model.memories.get(memory.name) and not keeps_one_arena(model)
+        if len(users) > 1 and not model.memories.get(memory.name) and model.compiler not in EXTERNAL_COMPILERS
     }
 
 

@@ -62,3 +62,19 @@ def test_order_and_shares_are_part_of_the_settings(tmp_path: Path) -> None:
     others = [(sram, dtcm), (dtcm, replace(sram, size=1)), (dtcm,), ()]
     settings = {replace(kws, request=replace(kws.request, memories=each)).settings() for each in others}
     assert len({kws.settings(), *settings}) == 5
+
+
+def test_archives_and_graphs_get_what_they_need(tmp_path: Path, shared: Path) -> None:
+    archives, models = shared / "archives", shared / "models"
+    (tmp_path / "mlfbuild.yml").write_text(
+        "mlfbuild: 1\ntargets: {m55: {cpu: cortex-m55, board: mps3-an547, memories: {dtcm: {size: 128 KiB}}}}\n"
+        f"models:\n  pools: {{source: {archives}/conv-aotc.tar, memories: [dtcm]}}\n"
+        f"  graph: {{source: {models}/kws_int8.tflite, executor: graph, memories: [dtcm]}}\n"
+        f"  rest: {{source: {models}/vww_int8.tflite}}\n"
+    )
+    (target,) = target_jobs(load_project(tmp_path / "mlfbuild.yml"))
+    pools, graph, rest = target.models
+    (memory,) = rest.request.memories
+    assert graph.ram_limit is not None and 9000 < graph.ram_limit < 12000
+    # The pool of TVM takes more than the third part that it would get if its need were unknown.
+    assert pools.ram_limit == 58928 > (128 << 10) // 3 > memory.size

@@ -36,6 +36,8 @@ class _Partial:
     """The bytes at each time of the buffers that are not placed."""
     left: Mapping[int, int]
     """The buffers that are not placed -> the offset of each on the skyline."""
+    top: int
+    """The most bytes at any time of the skyline and what is not placed, which goes above it."""
 
 
 @dataclass
@@ -74,7 +76,8 @@ class Skyline:
         for uses in self._uses:
             for time, size in uses:
                 ahead[time] += size
-        start = _Partial({}, 0, (0,) * times, tuple(ahead), dict.fromkeys(range(len(self._uses)), 0))
+        left = dict.fromkeys(range(len(self._uses)), 0)
+        start = _Partial({}, 0, (0,) * times, tuple(ahead), left, max(ahead, default=0))
         departures = 1
         self.exact = self.size <= self.bound
         while not self.exact and self._budget > 0:
@@ -120,21 +123,23 @@ class Skyline:
 
     def _with(self, partial: _Partial, index: int, offset: int) -> _Partial | None:
         """Return ``partial`` with the buffer ``index`` placed, or ``None`` if this cannot lead to a smaller packing."""
-        heights, ahead = list(partial.heights), list(partial.ahead)
-        for time, size in self._uses[index]:
+        ahead, uses = list(partial.ahead), self._uses[index]
+        # What is left must go above the skyline and above this offset. Only the times at which this buffer is in use
+        # change, and there everything ahead, this buffer too, goes above the offset.
+        if max(partial.top, offset + max(ahead)) >= self.size:
+            return None
+        heights, top = (
+            list(partial.heights),
+            max(partial.top, offset + max([ahead[time] for time, _ in uses], default=0)),
+        )
+        for time, size in uses:
             heights[time] = offset + size
             ahead[time] -= size
-        ends = [
-            (height if height > offset else offset) + size if size else height  # noqa: FURB136 - a call costs more
-            for height, size in zip(heights, ahead, strict=True)
-        ]
-        # What is left must go above the skyline and above this offset.
-        if max(ends) >= self.size:
-            return None
-        met, runs = self._met[index], self._runs
-        left = {at: max([max(heights[run]) for run in runs[at]]) if at in met else above
-                for at, above in partial.left.items() if at != index}  # fmt: skip
-        return _Partial({**partial.offsets, index: offset}, offset, tuple(heights), tuple(ahead), left)
+        runs, left = self._runs, dict(partial.left)
+        del left[index]
+        for at in left.keys() & self._met[index]:
+            left[at] = max([max(heights[run]) for run in runs[at]])
+        return _Partial({**partial.offsets, index: offset}, offset, tuple(heights), tuple(ahead), left, top)
 
 
 def _runs(uses: Uses) -> list[slice]:

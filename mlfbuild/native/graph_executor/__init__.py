@@ -41,7 +41,7 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
-    from mlfbuild.native.graph_executor.module import graph_module
+    from mlfbuild.native.graph_executor.module import graph_module, storage_need
     from mlfbuild.native.graph_executor.nodes import GraphProgram, PackedFunction
 else:
     __getattr__ = lazy_attributes(__name__)

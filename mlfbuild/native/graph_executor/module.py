@@ -92,6 +92,11 @@ def graph_module(
     )
 
 
+def storage_need(graph: Graph, settings: CodegenSettings) -> int:
+    """Return the bytes of the storages and the scratch memory of ``graph``, whose passes have run."""
+    return _smallest(graph, graph, settings)[2].size
+
+
 def _smallest(graph: Graph, whole: Graph, settings: CodegenSettings) -> tuple[Graph, Sequence[KernelCall], StoragePlan]:
     """Lower ``graph``; operators run row by row, or in another order, if a run needs less memory that way."""
     calls = lower_all(graph, settings)
