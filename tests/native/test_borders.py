@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from mlfbuild.library.cgen.alignment import ALIGNMENT
+from mlfbuild.library.cgen.alignment import ALIGNMENT, CACHE_LINE
+from mlfbuild.library.keys import ArenaMemory
 from mlfbuild.native.graph import Graph, Node
 from mlfbuild.native.graph.ops import Add, Concatenation, EthosU, Reshape
 from mlfbuild.native.lowering import KernelCall, lower
@@ -219,3 +220,20 @@ def test_a_part_of_another_tensor_is_copied() -> None:
     plan = Planning(graph, lowered(graph), arena_io=False, arenas=None).plan(frozenset())
     assert plan.views == {2} and not plan.borders
     assert [plan.locations[name].position - plan.locations["c"].position for name in "ab"] == [0, SIZE]
+
+
+@pytest.mark.parametrize("limits", [(), (200, 500), (48, 1000), (95, 1 << 20)])
+def test_arenas_consist_of_whole_cache_lines(limits: tuple[int, ...]) -> None:
+    s = Sketch()
+    for name in "xzaby":
+        s.tensor(name, 1, 4, 4, 3)
+    s.node(Add(), "x", "x", "z")
+    s.nodes.append(Node("call", npu_call([0], [64], [(64, 112)]), ("x",), ("a",)))
+    for source, other, output in ("aab", "zby"):
+        s.node(Add(), source, other, output)
+    graph = s.graph(["x"], ["y"])
+    memories = tuple(ArenaMemory(f"m{at}", size, f".m{at}", 1000 * at, 0) for at, size in enumerate(limits))
+    plan = plan_memory(graph, lowered(graph), memories=memories)
+    sizes = [each.size for each in plan.memories] or [plan.arena_size]
+    assert plan.fits and sum(sizes) == plan.arena_size >= plan.lower_bound > 0
+    assert all(size % CACHE_LINE == 0 and size <= limit for size, limit in zip(sizes, limits or sizes, strict=True))

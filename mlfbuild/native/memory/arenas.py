@@ -47,6 +47,7 @@ from mlfbuild.native.graph import Graph, Node
 from mlfbuild.native.graph.ops import Fused, Reshape
 from mlfbuild.native.lowering import KernelCall
 from mlfbuild.native.memory.accesses import Accesses, Traffic, accesses_of
+from mlfbuild.native.memory.borders import arena_alignment
 from mlfbuild.native.memory.storages import Storage, StorageKind, state_size
 
 _RANK = 1_000
@@ -137,6 +138,7 @@ class Arenas:
         self._accesses: list[Accesses] = [accesses_of(graph, node, call) for node, call in pairs] if several else []
         self._order = by_speed(memories)
         self._state = aligned(state_size(graph), STATE_ALIGNMENT)
+        self._line = arena_alignment(graph)
 
     def place(
         self,
@@ -161,7 +163,8 @@ class Arenas:
         for at in range(len(waits) if self._state else 1):
             # The state is beside the arena: what it takes is missing there.
             sizes = [
-                memory.size - memory.reserved - self._state * (at == place) for place, memory in enumerate(self._sorted)
+                (memory.size - memory.reserved - self._state * (at == place)) // self._line * self._line
+                for place, memory in enumerate(self._sorted)
             ]
             found = None if min(sizes) < 0 else spread(buffers, costs, sizes, work)
             if found is not None:
@@ -188,7 +191,10 @@ class Arenas:
         state_at, added, found = best
         # In the order of the request again; the search has the fastest first.
         ranks = [self._order.index(at) for at in range(len(self.memories))]
-        ends = [found.sizes[rank] + memory.reserved for rank, memory in zip(ranks, self.memories, strict=True)]
+        ends = [
+            aligned(found.sizes[rank], self._line) + memory.reserved
+            for rank, memory in zip(ranks, self.memories, strict=True)
+        ]
         bases = list(accumulate(ends, initial=0))
         memories = []
         for at, (memory, rank) in enumerate(zip(self.memories, ranks, strict=True)):
