@@ -44,7 +44,7 @@ from mlfbuild.library.cgen import (
 )
 from mlfbuild.library.keys import ArenaMemory
 from mlfbuild.native.graph import Graph, Node
-from mlfbuild.native.graph.ops import Fused, Reshape
+from mlfbuild.native.graph.ops import EthosU, Fused, Reshape
 from mlfbuild.native.lowering import KernelCall
 from mlfbuild.native.memory.accesses import Accesses, Traffic, accesses_of
 from mlfbuild.native.memory.borders import arena_alignment
@@ -221,8 +221,13 @@ class Arenas:
         for at, accesses in enumerate(self._accesses):
             if at in views or _is_same_place(self.graph.nodes[at], storages):
                 continue  # these need no code
+            is_npu_call = isinstance(self.graph.nodes[at].operator, EthosU)
             for name, traffic in accesses.tensors.items():
-                found[id(storages[name])] += traffic
+                if not is_npu_call:
+                    found[id(storages[name])] += traffic
+                elif storages[name] is not scratch[at]:  # the core copies it; other tensors only the NPU accesses
+                    found[id(storages[name])] += traffic
+                    found[id(scratch[at])] += Traffic(traffic.stores, traffic.loads)
             found[id(scratch[at])] += accesses.scratch
         return found
 
