@@ -22,7 +22,7 @@ from mlfbuild.library import (
 )
 from mlfbuild.library.graph_json import CALL
 from mlfbuild.native.graph import Graph, Node, Tensor
-from mlfbuild.native.graph.ops import Fused
+from mlfbuild.native.graph.ops import EthosU, Fused
 from mlfbuild.native.lowering import Candidate, Constant, KernelCall
 from mlfbuild.native.memory import Plan, PlannedMemory, PlannedStorage, StorageKind
 from mlfbuild.native.printing import LinkedModel, ModelStep, operator_label, tensor_lives
@@ -213,7 +213,7 @@ def _operator(
         operator=operator_label(step.node),
         function="" if step.function is None else step.function.name,
         symbols=tuple(dict.fromkeys([*_constants_in(step.arguments, constants), *step.copied])),
-        macs=macs_of(program.graph, step.node),
+        macs=None if isinstance(step.node.operator, EthosU) else macs_of(program.graph, step.node),
         inputs=tuple(_numbers(step.node.inputs, numbers)),
         outputs=tuple(_numbers(step.node.outputs, numbers)),
         scratch=NetworkScratch(plan.scratch[step.index], scratch, *_estimates(planned)) if scratch else None,

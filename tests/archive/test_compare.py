@@ -80,9 +80,9 @@ Z = TensorInfo("z", "float32", 16, (4,))
         (
             {"main": (*TINY.main, MainMemory(5, 6, 7, device=12))},
             [
-                ("memory", "constants on extension device", "only in the second"),
-                ("memory", "inputs and outputs on extension device", "only in the second"),
-                ("memory", "workspace on extension device", "only in the second"),
+                ("memory", "constants on extension device", "only in the second: 6 bytes"),
+                ("memory", "inputs and outputs on extension device", "only in the second: 7 bytes"),
+                ("memory", "workspace on extension device", "only in the second: 5 bytes"),
             ],
         ),
         (
@@ -183,7 +183,7 @@ def test_repeated_names_are_compared_one_by_one() -> None:
     right = replace(TINY, main=(MainMemory(9, 2, 3), MainMemory(4, 5, 6)))
     assert found(left, right) == [("memory", "workspace on CPU", "1 -> 9 bytes")]
     assert found(left, replace(left, main=left.main[:1]))[2] == (
-        "memory", "workspace on CPU#2", "only in the first",
+        "memory", "workspace on CPU#2", "only in the first: 4 bytes",
     )  # fmt: skip
     twice = replace(TINY, operator_functions=TINY.operator_functions * 2)
     assert found(TINY, twice) == [("operator", "mlf_tiny_add_0#2", "only in the second")]

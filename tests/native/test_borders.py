@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from mlfbuild.library.cgen.alignment import ALIGNMENT
+from mlfbuild.library.cgen.alignment import ALIGNMENT, CACHE_LINE
+from mlfbuild.library.keys import ArenaMemory
 from mlfbuild.native.graph import Graph, Node
 from mlfbuild.native.graph.ops import Add, Concatenation, EthosU, Reshape
 from mlfbuild.native.lowering import KernelCall, lower
@@ -153,6 +154,11 @@ def test_values_are_there_when_they_are_read(graph: Graph, arena_io: bool, reord
         assert simulated.holds(name, simulated.bytes_at(location))
 
 
+def memories(*limits: int) -> tuple[ArenaMemory, ...]:
+    """Return memories, each slower than the one before it."""
+    return tuple(ArenaMemory(f"m{at}", size, f".m{at}", 1000 * at, 1000 * at) for at, size in enumerate(limits))
+
+
 def between(first: EthosU, second: EthosU, *, waits: bool = False) -> tuple[Plan, int]:
     """Return the plan of ``a = call(x); b = a + a; y = call(b)``, ``waits``: ``y = call(b, a)``, and its copies."""
     s = Sketch()
@@ -173,6 +179,18 @@ def test_borders_need_neither_memory_nor_copies() -> None:
     base = plan.scratch[0]
     assert plan.scratch[2] == base
     assert [plan.locations[name].position - base for name in "ab"] == [64, 0]
+
+
+def test_a_border_is_not_copied_to_a_faster_memory() -> None:
+    """``a`` and ``b`` are read and written once, as the copies would be."""
+    s = Sketch()
+    s.tensor("x", 1, 4, 4, 2)
+    add_call(s, ["x"], ["a"], npu_call([0], [64]))
+    s.node(Add(), "a", "x", s.tensor("b", 1, 4, 4, 2))
+    add_call(s, ["b"], ["y"], npu_call([0], [64]))
+    graph = s.graph(["x"], ["y"])
+    plan = plan_memory(graph, lowered(graph), memories=memories(2 * SIZE, 1 << 10))
+    assert plan.borders == {0, 2} and [each.size for each in plan.memories] == [0, MEMORY]
 
 
 @pytest.mark.parametrize(
@@ -219,3 +237,19 @@ def test_a_part_of_another_tensor_is_copied() -> None:
     plan = Planning(graph, lowered(graph), arena_io=False, arenas=None).plan(frozenset())
     assert plan.views == {2} and not plan.borders
     assert [plan.locations[name].position - plan.locations["c"].position for name in "ab"] == [0, SIZE]
+
+
+@pytest.mark.parametrize("limits", [(), (200, 500), (48, 1000), (95, 1 << 20)])
+def test_arenas_consist_of_whole_cache_lines(limits: tuple[int, ...]) -> None:
+    s = Sketch()
+    for name in "xzaby":
+        s.tensor(name, 1, 4, 4, 3)
+    s.node(Add(), "x", "x", "z")
+    s.nodes.append(Node("call", npu_call([0], [64], [(64, 112)]), ("x",), ("a",)))
+    for source, other, output in ("aab", "zby"):
+        s.node(Add(), source, other, output)
+    graph = s.graph(["x"], ["y"])
+    plan = plan_memory(graph, lowered(graph), memories=memories(*limits))
+    sizes = [each.size for each in plan.memories] or [plan.arena_size]
+    assert plan.fits and sum(sizes) == plan.arena_size >= plan.lower_bound > 0
+    assert all(size % CACHE_LINE == 0 and size <= limit for size, limit in zip(sizes, limits or sizes, strict=True))

@@ -18,6 +18,7 @@ from mlfbuild.compilers import compiler_called
 from mlfbuild.core import InputFileError, MlfError, ToolNotFoundError, UnsupportedModelError, UsageError, extras
 from mlfbuild.ethos_u import VelaResult, compile_with_vela, vela_version
 from mlfbuild.library import CompileRequest, Module
+from mlfbuild.library.cgen import CACHE_LINE, aligned
 from mlfbuild.native import npu as for_npu
 from mlfbuild.native.frontends.tflite.npu import OriginalNetwork, with_npu_calls
 from mlfbuild.native.frontends.tflite.reader import RawOperator, Reader
@@ -52,12 +53,13 @@ def test_the_archive_has_stream_weights_and_facts(tmp_path: Path) -> None:
     facts = module.npu
     assert facts is not None and facts.accelerator == "ethos-u55-128" and facts.on_core == ()
     assert (facts.stream, facts.weights) == tuple(map(len, files.values()))
-    assert facts.scratch == module.main[0].workspace_size and facts.fast == 0
+    assert aligned(facts.scratch, CACHE_LINE) == module.main[0].workspace_size and facts.fast == 0
     assert [(entry.device, entry.workspace_size, entry.constants_size) for entry in module.main] == [
-        (1, facts.scratch, 0),
+        (1, module.main[0].workspace_size, 0),
         (12, 0, facts.stream + facts.weights),
     ]
     assert sum(layer.macs for layer in facts.estimate.layers) == facts.estimate.macs == 8 * 4
+    assert module.network is not None and module.network.macs is None  # those of a single call are not known
     assert [(each.short_name, each.version_spec) for each in module.external_dependencies] == [
         ("ethos-u-core-driver", ">=22.5")
     ]
@@ -80,7 +82,8 @@ def test_the_code_calls_the_driver_and_compiles_without_warnings(tmp_path: Path,
         path.write_bytes(bytes(file.content))
     source, include = tmp_path / "code/host/src/tiny_lib0.c", tmp_path / "code/host/include"
     text = source.read_text()
-    assert f"static uint8_t tvmgen_tiny_npu_workspace[{module.npu.fast}];" in text
+    size = aligned(module.npu.fast, CACHE_LINE)
+    assert f"MLF_ALIGNED({CACHE_LINE}) static uint8_t tvmgen_tiny_npu_workspace[{size}];" in text
     assert "return MLF_TINY_NPU_FAILED;" in text
     driver = Path(__file__).parents[1] / "support/ethos_u"
     flags = [*WARNINGS, "-O2", "-mcpu=cortex-m55", "-I", include, "-isystem", driver]

@@ -18,7 +18,11 @@ def test_bytes_are_those_of_the_core_or_of_the_npu() -> None:
         piece("tvmgen_kws_npu_workspace", 64, ram=True),
     )
     parts = parts_by_device(Owner("kws", (*core, *own)))
-    assert [(part.device, part.flash, part.ram) for part in parts] == [("core", 40, 512), ("ethos-u", 2304, 64)]
+    assert [(part.device, part.flash, part.ram) for part in parts] == [
+        ("core", 40, 0),
+        ("ethos-u", 2304, 64),
+        ("both", 0, 512),
+    ]
     assert parts_by_device(Owner("kws", core)) == ()
 
 
@@ -30,10 +34,11 @@ def test_the_estimate_is_named_as_velas() -> None:
         estimate=NpuEstimate(cycles=1000, clock=500_000_000, macs=4024, sram=512, dram=0, flash=2000, layers=layers),
     )  # fmt: skip
     assert npu_text("kws for m55", facts).splitlines() == [
-        "kws for m55 on ethos-u55-128: 1,000 cycles, 2 us at 500 MHz, estimated by vela 5.2.0",
+        "kws for m55 on ethos-u55-128: 1,000 cycles of the NPU, 2 us at 500 MHz, estimated by vela 5.2.0",
         "(Own, shared-sram; no NPU has measured it)",
         "cycles  share   MACs  operator",
         "   750  75.0%  4,000  Conv2D conv",
         "   250  25.0%     24  Softmax y",
-        "on the core: RELU y: keep-on-core names it",
+        "on the core, which is not estimated:",
+        "  RELU y: keep-on-core names it",
     ]

@@ -4,7 +4,7 @@
 expect, and each call's part of the original network, compiled for the core by mlfbuild.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -130,8 +130,15 @@ def _table(model: str, graph: Graph, calls: list[tuple[Node, Node]]) -> Iterator
     yield f"}};\nconst int stand_in_count = {len(calls)};\n"
 
 
-def _compute(at: int, inputs: list[_Moved], outputs: list[_Moved], stores: Iterable[tuple[int, int]]) -> Iterator[str]:
-    """Yield a function that runs the part on copies, and overwrites all bytes that the stream writes."""
+def _compute(
+    at: int, inputs: list[_Moved], outputs: list[_Moved], stores: Collection[tuple[int, int]]
+) -> Iterator[str]:
+    """Yield a function that runs the part on copies, and overwrites all bytes that the stream writes.
+
+    Outputs must be among them.
+    """
+    written = {byte for start, end in stores for byte in range(start, end)}
+    assert all(written.issuperset(range(start, start + size)) for size, start, _ in outputs)
     yield f"static int compute{at}(uint8_t *memory)\n{{"
     for kind, tensors in (("in", inputs), ("out", outputs)):
         for number, (size, *_) in enumerate(tensors):

@@ -11,6 +11,7 @@ import pytest
 
 from mlfbuild import open_archive
 from mlfbuild.cli.output.invocation import run
+from mlfbuild.library.cgen import CACHE_LINE, aligned
 from mlfbuild.library.keys import Npu
 from mlfbuild.native import Tensor, read_network
 from mlfbuild.native.frontends.tflite import parse_tflite
@@ -101,7 +102,7 @@ def test_the_core_and_the_npu_take_turns(tmp_path: Path, shared: Path, tool: Cal
     assert verified(tmp_path, source, first_cases(shared / "golden/kws_int8.npz", tmp_path, 1), npu) == 0
     # All tensors of the core's operators are in the memory of the NPU, at Vela's addresses.
     (module,) = open_archive(tmp_path / "build/mlf/m55/kws_int8.tar").modules
-    assert module.npu is not None and module.main[0].workspace_size == module.npu.scratch
+    assert module.npu is not None and module.main[0].workspace_size == aligned(module.npu.scratch, CACHE_LINE)
     code = next(bytes(file.content) for file in module.codegen if file.path.name == "kws_int8_lib0.c")
     assert code.count(b"    memcpy(") == 1  # from the caller
 

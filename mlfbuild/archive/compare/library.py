@@ -223,8 +223,9 @@ def _memory(left: Module, right: Module) -> Iterator[LibraryDifference]:
     for name in sorted({*figures[0], *figures[1]}):
         first, second = (side.get(name) for side in figures)
         if first != second:
-            text = _only(first) if first is None or second is None else f"{change(first, second)} bytes"
-            yield LibraryDifference(left.name, "memory", name, first, second, text)
+            known = first is not None and second is not None
+            text = change(first, second) if known else f"{_only(first)}: {(first or second or 0):,}"
+            yield LibraryDifference(left.name, "memory", name, first, second, f"{text} bytes")
 
 
 def _figures(entries: tuple[MainMemory, ...]) -> dict[str, int]:

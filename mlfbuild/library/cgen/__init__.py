@@ -51,7 +51,7 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
-    from mlfbuild.library.cgen.alignment import ALIGNMENT, STATE_ALIGNMENT, aligned
+    from mlfbuild.library.cgen.alignment import ALIGNMENT, CACHE_LINE, STATE_ALIGNMENT, aligned
     from mlfbuild.library.cgen.arena import Buffer, Span, Work, lower_bound, place
     from mlfbuild.library.cgen.elements import SCRATCH_TYPES, union_members
     from mlfbuild.library.cgen.licence import LICENCE, notice

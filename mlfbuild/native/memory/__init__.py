@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.native.memory.accesses import Traffic
     from mlfbuild.native.memory.arenas import PlannedMemory, PlannedStorage, by_speed, speeds
+    from mlfbuild.native.memory.borders import arena_alignment
     from mlfbuild.native.memory.curve import with_curve
     from mlfbuild.native.memory.order import better_order
     from mlfbuild.native.memory.plan import Plan, check_fits, plan_memory, use_free_memory

@@ -44,9 +44,10 @@ from mlfbuild.library.cgen import (
 )
 from mlfbuild.library.keys import ArenaMemory
 from mlfbuild.native.graph import Graph, Node
-from mlfbuild.native.graph.ops import Fused, Reshape
+from mlfbuild.native.graph.ops import EthosU, Fused, Reshape
 from mlfbuild.native.lowering import KernelCall
 from mlfbuild.native.memory.accesses import Accesses, Traffic, accesses_of
+from mlfbuild.native.memory.borders import arena_alignment
 from mlfbuild.native.memory.storages import Storage, StorageKind, state_size
 
 _RANK = 1_000
@@ -137,6 +138,7 @@ class Arenas:
         self._accesses: list[Accesses] = [accesses_of(graph, node, call) for node, call in pairs] if several else []
         self._order = by_speed(memories)
         self._state = aligned(state_size(graph), STATE_ALIGNMENT)
+        self._line = arena_alignment(graph)
 
     def place(
         self,
@@ -161,7 +163,8 @@ class Arenas:
         for at in range(len(waits) if self._state else 1):
             # The state is beside the arena: what it takes is missing there.
             sizes = [
-                memory.size - memory.reserved - self._state * (at == place) for place, memory in enumerate(self._sorted)
+                (memory.size - memory.reserved - self._state * (at == place)) // self._line * self._line
+                for place, memory in enumerate(self._sorted)
             ]
             found = None if min(sizes) < 0 else spread(buffers, costs, sizes, work)
             if found is not None:
@@ -188,7 +191,10 @@ class Arenas:
         state_at, added, found = best
         # In the order of the request again; the search has the fastest first.
         ranks = [self._order.index(at) for at in range(len(self.memories))]
-        ends = [found.sizes[rank] + memory.reserved for rank, memory in zip(ranks, self.memories, strict=True)]
+        ends = [
+            aligned(found.sizes[rank], self._line) + memory.reserved
+            for rank, memory in zip(ranks, self.memories, strict=True)
+        ]
         bases = list(accumulate(ends, initial=0))
         memories = []
         for at, (memory, rank) in enumerate(zip(self.memories, ranks, strict=True)):
@@ -215,8 +221,13 @@ class Arenas:
         for at, accesses in enumerate(self._accesses):
             if at in views or _is_same_place(self.graph.nodes[at], storages):
                 continue  # these need no code
+            is_npu_call = isinstance(self.graph.nodes[at].operator, EthosU)
             for name, traffic in accesses.tensors.items():
-                found[id(storages[name])] += traffic
+                if not is_npu_call:
+                    found[id(storages[name])] += traffic
+                elif storages[name] is not scratch[at]:  # the core copies it; other tensors only the NPU accesses
+                    found[id(storages[name])] += traffic
+                    found[id(scratch[at])] += Traffic(traffic.stores, traffic.loads)
             found[id(scratch[at])] += accesses.scratch
         return found
 

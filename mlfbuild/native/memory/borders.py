@@ -28,10 +28,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from mlfbuild.library.cgen import ALIGNMENT, Span, aligned
+from mlfbuild.library.cgen import ALIGNMENT, CACHE_LINE, Span, aligned
 from mlfbuild.native.graph import Graph
 from mlfbuild.native.graph.ops import EthosU
 from mlfbuild.native.memory.storages import Storage, StorageKind
+
+
+def arena_alignment(graph: Graph) -> int:
+    """Return the bytes to a multiple of which arenas of ``graph`` are aligned, and their sizes rounded up.
+
+    After a call of an NPU, the driver invalidates lines of the data cache. None may have bytes of another variable,
+    which an interrupt may have written meanwhile.
+    """
+    return CACHE_LINE if any(isinstance(node.operator, EthosU) for node in graph.nodes) else ALIGNMENT
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ from mlfbuild.library.keys import ArenaMemory
 from mlfbuild.native.graph import Graph
 from mlfbuild.native.lowering import KernelCall
 from mlfbuild.native.memory.arenas import Arenas, PlannedMemory, PlannedStorage, by_speed
-from mlfbuild.native.memory.borders import share_working_memory
+from mlfbuild.native.memory.borders import arena_alignment, share_working_memory
 from mlfbuild.native.memory.storages import (
     Location,
     Storage,
@@ -259,10 +259,7 @@ class Planning:
         self.graph, self.calls, self.arena_io, self.arenas = graph, calls, arena_io, arenas
 
     def plan(self, apart: frozenset[int], work: Work | None = None) -> Plan:
-        """Return a plan in which the nodes ``apart`` neither overwrite an input nor make views.
-
-        ``work`` counts steps.
-        """
+        """Return a plan in which the nodes ``apart`` do not share memory; ``work`` counts steps."""
         graph, calls = self.graph, self.calls
         if work is not None:
             work.spend(len(calls) * _STEPS_A_NODE)
@@ -322,11 +319,12 @@ class Planning:
         # Rounded up, so that every offset stays a multiple of 16 bytes wherever a buffer is placed.
         buffers = [Buffer(tuple(Span(aligned(span.size), span.first, span.last) for span in storage.spans))
                    for storage in arena]  # fmt: skip
-        plan = Plan({}, 0, lower_bound(buffers), (), (), (), (), ())
+        line = arena_alignment(self.graph)
+        plan = Plan({}, 0, aligned(lower_bound(buffers), line), (), (), (), (), ())
         try:
             if self.arenas is None:
                 positions, size = place(buffers, work)
-                plan = replace(plan, arena_size=size)
+                plan = replace(plan, arena_size=aligned(size, line))
             else:
                 placed = self.arenas.place(storages, arena, scratch, buffers, views, work)
                 if placed is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from mlfbuild.library import CInterface, Member, brief, guarded, interface_parts, interface_structs, macro_words
-from mlfbuild.library.cgen import ALIGNMENT, STATE_ALIGNMENT, braces, busy_name, floating, joined, print_busy, text
+from mlfbuild.library.cgen import STATE_ALIGNMENT, braces, busy_name, floating, joined, print_busy, text
 from mlfbuild.library.keys import Placement
 from mlfbuild.native.graph import DType
 from mlfbuild.native.printing.checks import failed_result, print_result_macros, results_comment
@@ -125,7 +125,7 @@ def _own_part(program: LinkedModel, *, shares: bool) -> Iterator[str]:
         yield print_static_pools_declaration(program)
     else:
         yield from _workspace_sizes(program)
-    yield (brief("Alignment of a workspace in bytes") + f"\n#define {upper}_WORKSPACE_ALIGNMENT {ALIGNMENT}")
+    yield (brief("Alignment of a workspace in bytes") + f"\n#define {upper}_WORKSPACE_ALIGNMENT {program.alignment}")
     if program.resets:
         yield (brief("Size of the state in bytes") + f"\n#define {upper}_STATE_SIZE {program.plan.state_size}")
         yield brief("Alignment of a state in bytes") + f"\n#define {upper}_STATE_ALIGNMENT {STATE_ALIGNMENT}"

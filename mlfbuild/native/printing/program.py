@@ -11,7 +11,7 @@ from mlfbuild.native.c_calling_form import C_INTERFACE, CodeForm
 from mlfbuild.native.graph import Graph, Node, Tensor
 from mlfbuild.native.graph.ops import Fused, TreeEnsemble
 from mlfbuild.native.lowering import Constant
-from mlfbuild.native.memory import Plan, WeightPlan
+from mlfbuild.native.memory import Plan, WeightPlan, arena_alignment
 from mlfbuild.native.printing.arenas import PrintedWorkspace, workspaces_of
 from mlfbuild.native.printing.functions import NodeFunction
 from mlfbuild.native.printing.interface import Interface
@@ -106,6 +106,11 @@ class LinkedModel(PrintedProgram):
     def workspaces(self) -> tuple[PrintedWorkspace, ...]:
         """The arenas in the order of parameters; a single one may be empty."""
         return workspaces_of(self.name, self.plan)
+
+    @property
+    def alignment(self) -> int:
+        """Bytes to which arenas are aligned."""
+        return arena_alignment(self.graph)
 
     @property
     def tensor_structs(self) -> tuple[str, ...]:

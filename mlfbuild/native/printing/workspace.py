@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator
 
 from mlfbuild.library import brief
 from mlfbuild.library.cgen import (
-    ALIGNMENT,
     SCRATCH_TYPES,
     WORKSPACE_SECTION,
     busy_name,
@@ -91,7 +90,7 @@ def _types(program: LinkedModel, tensors: Iterable[str]) -> set[str]:
 
 def print_attributes(program: LinkedModel, placement: Placement, *, elf: bool) -> Iterator[str]:
     """Yield the macros with the attributes of the workspace and its flag, for GNU C and ELF or other compilers."""
-    aligned, shares = f"MLF_ALIGNED({ALIGNMENT})", shares_workspace(program, placement)
+    aligned, shares = f"MLF_ALIGNED({program.alignment})", shares_workspace(program, placement)
     for each in program.workspaces:
         name = each.section_in(placement)
         if shares and each.is_common(placement):
@@ -166,7 +165,7 @@ def print_npu_memory(program: LinkedModel, npu: Npu | None) -> str:
             "#if defined(__GNUC__) && defined(__ELF__)",
             f'__attribute__((section("{section}")))',
             "#endif",
-            f"MLF_ALIGNED({ALIGNMENT}) static uint8_t {program.prefix}_npu_workspace[{program.npu_memory}];",
+            f"MLF_ALIGNED({program.alignment}) static uint8_t {program.prefix}_npu_workspace[{program.npu_memory}];",
         ]
     )
 

@@ -16,7 +16,7 @@ from mlfbuild.report.html.evaluated import EvaluatedView, evaluated_views
 from mlfbuild.report.html.graph import Block
 from mlfbuild.report.html.timeline import Timeline, timelines
 from mlfbuild.report.operators.cycles import CYCLE_KINDS, TimedPart, latency_text
-from mlfbuild.report.sizes.devices import CORE
+from mlfbuild.report.sizes.devices import BOTH
 from mlfbuild.report.sizes.owners import ARENA, DATA, FLASH_KINDS
 
 _Json = Mapping[str, Any]
@@ -219,10 +219,14 @@ def _facts(model: _Json) -> Iterator[Fact]:
         yield Fact("Arena", numbers.size(sum(network["arena"] for network in networks)))
         yield Fact("Operators", numbers.count(sum(len(network["operators"]) for network in networks)))
         macs = [operator.get("macs") for network in networks for operator in network["operators"]]
-        yield Fact("MACs", numbers.count(sum(value or 0 for value in macs)))
+        note = "without those of the NPU" if model.get("devices") else ""
+        yield Fact("MACs", numbers.count(sum(value or 0 for value in macs)), note)
     for part in model.get("devices", ()):
-        note = f"RAM {numbers.size(part['ram'])}" + ("; both work in its arena" if part["device"] == CORE else "")
-        yield Fact(f"Flash of {part['device']}", numbers.size(part["flash"]), note)
+        flash, ram = numbers.size(part["flash"]), numbers.size(part["ram"])
+        if part["device"] == BOTH:
+            yield Fact("RAM of both, in turns", ram)
+        else:
+            yield Fact(f"Flash of {part['device']}", flash, f"RAM {ram}")
     stack = model.get("stack")
     if stack:
         known = stack.get("worst_case")

@@ -1,4 +1,4 @@
-"""The bytes of a model by device: those that only the NPU reads and writes, and those of the core."""
+"""The bytes of a model by device: those that only the NPU reads and writes, those of the core, and the workspace."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from mlfbuild.library import npu_symbol
 from mlfbuild.library.keys import NPU_DEVICE
-from mlfbuild.report.sizes.owners import Owner, SizedSymbol
+from mlfbuild.report.sizes.owners import ARENA, Owner, SizedSymbol
 
-CORE = "core"
+CORE, BOTH = "core", "both"
 _OWN_MEMORY = re.compile(r"tvmgen_\w+_npu_workspace")
 
 
@@ -18,22 +18,24 @@ class DeviceBytes:
     """The part of a model on one device."""
 
     device: str
-    """``core`` or ``ethos-u``."""
+    """``core``, ``ethos-u``, or ``both``."""
     flash: int
     ram: int
 
 
 def parts_by_device(owner: Owner) -> tuple[DeviceBytes, ...]:
-    """Return the bytes of ``owner`` that the core and the NPU have, in bytes; none if it has nothing for an NPU.
+    """Return the bytes of ``owner`` by device; none if it has nothing for an NPU.
 
-    The NPU has its command streams and weights, and memory of its own. The workspace, in which both work, counts for
-    the core.
+    The NPU has its command streams and weights, and memory of its own. In the workspace, core and NPU work in turns.
     """
-    whole = Owner(owner.name, tuple(piece for piece in owner.pieces if _is_for_npu(piece)))
-    if not whole.pieces:
+    found: dict[str, list[SizedSymbol]] = {CORE: [], NPU_DEVICE: [], BOTH: []}
+    for piece in owner.pieces:
+        device = NPU_DEVICE if _is_for_npu(piece) else BOTH if piece.kind == ARENA else CORE
+        found[device].append(piece)
+    if not found[NPU_DEVICE]:
         return ()
-    core = DeviceBytes(CORE, owner.flash - whole.flash, owner.ram - whole.ram)
-    return core, DeviceBytes(NPU_DEVICE, whole.flash, whole.ram)
+    parts = (Owner(device, tuple(pieces)) for device, pieces in found.items())
+    return tuple(DeviceBytes(part.name, part.flash, part.ram) for part in parts)
 
 
 def _is_for_npu(piece: SizedSymbol) -> bool:

@@ -16,9 +16,10 @@ def npu_text(title: str, facts: NpuFacts) -> str:
     """
     estimate = facts.estimate
     time = duration_text(round(estimate.cycles * 10**9 / estimate.clock)) if estimate.clock else ""
+    at = f"{time} at {frequency_text(estimate.clock)}"
     head = (
-        f"{title} on {facts.accelerator}: {estimate.cycles:,} cycles, {time} at {frequency_text(estimate.clock)}, "
-        f"estimated by {facts.compiler}\n({facts.system_config}, {facts.memory_mode}; no NPU has measured it)"
+        f"{title} on {facts.accelerator}: {estimate.cycles:,} cycles of the NPU, {at}, estimated by {facts.compiler}\n"
+        f"({facts.system_config}, {facts.memory_mode}; no NPU has measured it)"
     )
     whole = sum(layer.cycles for layer in estimate.layers)
     rows = [
@@ -27,5 +28,6 @@ def npu_text(title: str, facts: NpuFacts) -> str:
         if each.cycles
     ]
     table = fitted_table(rows, header=("cycles", "share", "MACs", "operator"), align="rrr") if rows else ""
-    core = "\n".join(shortened(f"on the core: {line}", _WIDTH) for line in facts.on_core)
-    return "\n".join(filter(None, [head, table, core]))
+    core = [shortened(f"  {line}", _WIDTH) for line in facts.on_core]
+    title = "on the core, which is not estimated:" if core else ""
+    return "\n".join(filter(None, [head, table, title, *core]))

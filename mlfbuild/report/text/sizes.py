@@ -42,7 +42,7 @@ def _devices(owner: Owner) -> Iterator[str]:
     parts = parts_by_device(owner)
     if parts:
         yield ""
-        yield f"model {owner.name}, by device (both work in the arena of the core)"
+        yield f"model {owner.name}, by device (both: the workspace, in turns)"
         rows = [(part.device, f"{part.flash:,}", f"{part.ram:,}") for part in parts]
         yield text_table(rows, header=("", "flash", "RAM"), align="lrr", indent=2)
 

@@ -98,14 +98,15 @@ def test_modelled_cycles_are_split_and_say_that_they_are_modelled() -> None:
 def test_flash_and_ram_of_core_and_npu_are_apart() -> None:
     report = digits()
     assert "Flash of core" not in Elements(page(report)).words
-    sizes = {"core": (4096, 512), "ethos-u": (2304, 64)}
+    sizes = {"core": (4096, 0), "ethos-u": (2304, 64), "both": (0, 512)}
     report["images"][0]["models"][0]["devices"] = [
         {"device": device, "flash": flash, "ram": ram} for device, (flash, ram) in sizes.items()
     ]
     validator(report_schema()).validate(report)
     words = Elements(page(report)).words
-    assert "Flash of core 4,096 bytes (4.0 KiB) RAM 512 bytes; both work in its arena" in words
+    assert "Flash of core 4,096 bytes (4.0 KiB) RAM 0 bytes" in words
     assert "Flash of ethos-u 2,304 bytes (2.2 KiB) RAM 64 bytes" in words
+    assert "RAM of both, in turns 512 bytes" in words
 
 
 def test_tables_need_no_script() -> None:

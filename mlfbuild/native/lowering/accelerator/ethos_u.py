@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mlfbuild.library import npu_symbol
+from mlfbuild.library.cgen import CACHE_LINE, aligned
 from mlfbuild.native.graph import Graph, Node
 from mlfbuild.native.graph.ops import EthosU
 from mlfbuild.native.lowering.call import KernelCall, Parameter, ScratchBuffer
@@ -61,5 +62,5 @@ def lower_npu_call(graph: Graph, node: Node, in_place: frozenset[str]) -> Kernel
         ),
         tuple(body),
         may_fail=True,
-        device_memory=operator.fast,
+        device_memory=aligned(operator.fast, CACHE_LINE),
     )
