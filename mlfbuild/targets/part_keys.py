@@ -131,7 +131,7 @@ class MemoryKeys(Keys):
     hidden_waits: _Waits | None = None
     """Wait states of a load, without a cache, that the core does not notice. Default: 0."""
     fetch_waits: _Waits | None = None
-    """Further wait states of an instruction fetch, without a cache: 1 for RAM at 0x20000000 and above on Cortex-M3 and M4.
+    """Further wait states of an instruction fetch without a cache: 1 for RAM from 0x20000000 on with Cortex-M3 and M4.
     Default: 0."""
     prefetch: bool | None = None
     """Whether it reads the next `width` bytes of code while the core executes. Default: false."""
