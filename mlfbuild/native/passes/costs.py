@@ -129,9 +129,10 @@ class Costs:
             return 0.0
         chain, total, left = lowered.chain, 0.0, free - lowered.offsets[-1]
         for call, lines in zip(lowered.calls, chain.lines[1:], strict=True):
-            copied = call.with_room(left).scratch - call.scratch
-            read = call.blocks * (call.filter_size - copied)
-            total += _steps_inside(lines, chain.first_step, chain.steps) * (copied * _COPIED + read * _READ)
+            if call.blocks:
+                copied = call.with_room(left).scratch - call.scratch
+                step = copied * _COPIED + call.blocks * (call.filter_size - copied) * _READ
+                total += _steps_inside(lines, chain.first_step, chain.steps) * step
         return total
 
     def _stage(self, stage: Stage, rows: int, steps: int) -> float:
