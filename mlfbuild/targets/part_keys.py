@@ -131,7 +131,7 @@ class MemoryKeys(Keys):
     hidden_waits: _Waits | None = None
     """Wait states of a load, without a cache, that the core does not notice. Default: 0."""
     fetch_waits: _Waits | None = None
-    """Further wait states of an instruction fetch, without a cache: 1 for RAM from 0x20000000 on with Cortex-M3 and M4.
+    """Further wait states of an instruction fetch without a cache: 1 for RAM from 0x20000000 on with Cortex-M3 and M4.
     Default: 0."""
     prefetch: bool | None = None
     """Whether it reads the next `width` bytes of code while the core executes. Default: false."""
@@ -199,7 +199,7 @@ class SettingKeys(Keys):
     bit: Annotated[int, Rule(_bit, {"minimum": 0, "maximum": 31})] = 0
     """Number of the lowest bit. Default: 0."""
     bits: _Positive = 1
-    """Number of bits. Default: 1."""
+    """How many bits. Default: 1."""
 
     def value(self, read: Callable[[int], int]) -> int:
         """Return the setting; ``read`` returns the word at an address."""

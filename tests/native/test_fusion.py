@@ -1,5 +1,6 @@
 """Operators executed row by row: all kinds of chains equal TensorFlow Lite Micro; the effect of ``memory``."""
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -125,6 +126,19 @@ def test_smallest_arenas_give_the_same_numbers(shared: Path, model: str, cpu: st
 def compile_model(shared: Path, model: str, cpu: str, memory: str) -> Library:
     source = shared / "models" / f"{model}.tflite"
     return compiler_called("native").compile(CompileRequest(model, source, CPUS[cpu], options={"memory": memory}))
+
+
+@pytest.mark.parametrize(("cpu", "expected"), [("cortex-m4", ("64", "16")), ("cortex-m33", ("128", "5"))])
+def test_a_chain_has_few_rows_if_all_filters_then_fit_into_ram(
+    shared: Path, cpu: str, expected: tuple[str, str]
+) -> None:
+    """On a Cortex-M4, whose loads from flash and RAM do not overlap; the arena is the same."""
+    library = compile_model(shared, "ic_int8", cpu, "balanced")
+    fields = re.findall(
+        r"\.rows = (\d+),\s+\.inputs = 144,(?:\s+\.\w+ = -?\d+,){4}\s+\.copied = (\d+)", generated(library)
+    )
+    assert fields[:2] == [expected] * 2
+    assert library.modules[0].main[0].workspace_size == 28_288
 
 
 def test_comment_of_a_function_names_its_operators(shared: Path) -> None:

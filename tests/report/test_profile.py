@@ -14,6 +14,7 @@ from mlfbuild.archive import open_archive
 from mlfbuild.core.errors import InputFileError
 from mlfbuild.executor.planned_network import module_network
 from mlfbuild.library import CompileRequest, Module
+from mlfbuild.library.keys import Placement
 from mlfbuild.native import NATIVE
 from mlfbuild.report.operators.operator_runs import operator_runs
 from mlfbuild.report.operators.profile import Profile, profile_module
@@ -70,6 +71,25 @@ def test_cycles_on_a_part_are_those_of_its_core_and_waits_for_its_memories(share
     calls = [call.cycles for call in real.calls if call.cycles is not None]
     assert real.rest_cycles is not None
     assert real.cycles.total == real.rest_cycles.total + sum(call.total for call in calls)
+
+
+def test_code_in_ram_saves_at_least_the_waits_for_instructions(shared: Path) -> None:
+    board, source = BOARDS["mps2-an385"], shared / "models/ad_int8.tflite"
+    found = []
+    for placement in (Placement(), Placement(code=".ramfunc")):
+        (module,) = NATIVE.compile(CompileRequest("ad", source, CPUS["cortex-m0plus"], placement=placement)).modules
+        inputs = load_inputs(shared / "golden/ad_int8.npz", module)[1]
+        image = board_image(module, board, "ad.tar")
+        found.append(profile_module(module, image, board, inputs, 120, MCUS["stm32g0b1"]))
+    flash, ram = found
+    assert flash.cycles is not None
+    assert ram.cycles is not None
+    assert flash.cycles.total - ram.cycles.total >= flash.code_waits - ram.code_waits > 0.03 * flash.cycles.total
+    assert 500 < flash.code < 2000
+    # RAM on the system bus of a Cortex-M4 is slower than cached flash.
+    module = network(shared, "ad", "cortex-m4")
+    image = board_image(module, BOARD, "ad.tar")
+    assert profile_module(module, image, BOARD, inputs, 120, MCUS["stm32l4r5"]).code_waits == 0
 
 
 def test_counts_agree_with_another_counter_and_repeat(shared: Path) -> None:

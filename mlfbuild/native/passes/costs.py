@@ -29,9 +29,9 @@ steps before them, adds 58,765: it moves 31,232 bytes and fills 3,072 (30,874 in
 the 64 pixels of two rows are no multiple of three, the block of the kernel (17,331 for both convolutions). ``fusion``
 compares that with the Cortex-M0+.
 
-The estimate does not count cycles, wait states or caches (``timing`` does, for reports), and it knows no difference
-between cores of one kind. Operators that are never in a chain count only as FULLY_CONNECTED, or not at all: a network
-of others has no chains whose share could matter.
+The estimate does not count cycles, wait states or caches (``timing`` does, for reports; ``Costs.reading`` does roughly,
+for filters in flash), and it knows no difference between cores of one kind. Operators that are never in a chain count
+only as FULLY_CONNECTED, or not at all: a network of others has no chains whose share could matter.
 """
 
 from __future__ import annotations
@@ -129,9 +129,10 @@ class Costs:
             return 0.0
         chain, total, left = lowered.chain, 0.0, free - lowered.offsets[-1]
         for call, lines in zip(lowered.calls, chain.lines[1:], strict=True):
-            copied = call.with_room(left).scratch - call.scratch
-            read = call.blocks * (call.filter_size - copied)
-            total += _steps_inside(lines, chain.first_step, chain.steps) * (copied * _COPIED + read * _READ)
+            if call.blocks:
+                copied = call.with_room(left).scratch - call.scratch
+                step = copied * _COPIED + call.blocks * (call.filter_size - copied) * _READ
+                total += _steps_inside(lines, chain.first_step, chain.steps) * step
         return total
 
     def _stage(self, stage: Stage, rows: int, steps: int) -> float:

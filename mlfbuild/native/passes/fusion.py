@@ -14,6 +14,8 @@ more?
 4. How much scratch memory kernels need is known only after lowering, which takes time. So a chain is lowered only when
    it is part of the best cut. Until then it counts as if its kernels needed none, which never overestimates its memory.
    If the new number changes the cut, steps 2 and 3 are repeated; they end, because each round lowers another chain.
+5. A chain of the best cut gives way to a variant with other rows within the limit, if that is clearly faster because
+   more memory is left for copies of filters.
 
 ``MOST_EXTRA`` limits the extra instructions: 1 % with ``memory: balanced``, so that the default is not noticed, and 25
 % with ``smallest``. On Cortex-M without SIMD the limit is 2 %, because the fast kernels need scratch memory that the

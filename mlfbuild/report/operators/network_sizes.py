@@ -238,7 +238,8 @@ def modelled_json(profile: Profile, rest: CycleCount | None) -> dict[str, Any]:
     if part is None or cycles is None or rest is None:
         return {}
     figures = {"cycles": cycles.total, "latency": part.latency(cycles.total)}
-    return {"modelled": {**vars(part), **figures, "by_kind": vars(cycles), "rest": vars(rest)}}
+    code = {"code_waits": profile.code_waits, "code": profile.code}
+    return {"modelled": {**vars(part), **figures, "by_kind": vars(cycles), "rest": vars(rest), **code}}
 
 
 def cycles_json(cycles: CycleCount | None) -> dict[str, Any]:

@@ -62,6 +62,11 @@ class Profile:
     """The microcontroller whose cycles are modelled; ``None`` if they are not."""
     rest_cycles: CycleCount | None = None
     """Modelled cycles of ``rest``."""
+    code_waits: int = 0
+    """Cycles of waiting for instructions, which code in RAM would save, and more: loads then do not wait for fetches.
+    0 if fetches from RAM have waits or a cache."""
+    code: int = 0
+    """Bytes of the functions of operators and kernels."""
 
     @staticmethod
     def from_dict(found: Mapping[str, Any]) -> Profile:
@@ -103,7 +108,8 @@ def profile_module(
 
     Raises ``ToolNotFoundError`` without QEMU or a compiler for its plugin, and as ``checked_runs`` and ``Counting``.
     """
-    functions = dict(functions_of_module(read_image(image).symbols, module))
+    symbols = read_image(image).symbols
+    functions = dict(functions_of_module(symbols, module))
     # Clones of an operator have one name here, so each name is counted once.
     names = [name for name in dict.fromkeys(functions.values()) if name not in {"", _CALLER}]
     # Numbers instead of names, because the plugin counts in a table by number.
@@ -122,7 +128,16 @@ def profile_module(
     # Exactly one entry: the plugin sums what runs between the calls.
     (rest,) = (call for call in counted if call.number == REST)
     part = None if mcu is None else TimedPart(mcu.name, mcu.clock, modelled_error(mcu))
-    return Profile(module.name, board.name, calls, rest.instructions, int(run["stack"]), part, rest.cycles)
+    waits = sum(call.fetching for call in counted) if mcu is not None and _fetches_at_once(mcu) else 0
+    kernel = re.compile(rf"mlf_(?!board_)|{symbol_prefix(module.name)}")
+    code = sum(f.size for f in symbols if f.function and functions.get(f) != "" and kernel.match(f.name))
+    return Profile(module.name, board.name, calls, rest.instructions, int(run["stack"]), part, rest.cycles, waits, code)
+
+
+def _fetches_at_once(mcu: Mcu) -> bool:
+    """Return whether the core fetches instructions from the RAM of ``mcu`` without waits and caches."""
+    memory = list(mcu.memories.values())[1]
+    return not (memory.waits or memory.fetch_waits or memory.fetch_cache)
 
 
 def functions_of_module(symbols: Sequence[Symbol], module: Module) -> Iterator[tuple[Symbol, str]]:

@@ -14,6 +14,7 @@ from mlfbuild.report.text.columns import fitted_table, used_part
 from mlfbuild.timing import CycleCount
 
 if TYPE_CHECKING:
+    from mlfbuild.report.operators.profile import Profile
     from mlfbuild.verify import CycleRuns
 
 _LONGEST = 1000
@@ -22,6 +23,8 @@ _COUNTED: tuple[str, ...] = ("count", "share")
 _MOST_FUNCTIONS = 20
 """Lines of an image's table without ``verbose``."""
 _WITH_MACS = (*_COUNTED, "MACs", "/MAC", "bound")
+_WORTH_RAM = 0.01
+"""The share of the cycles that code in RAM must save to be worth a line."""
 
 
 def run_text(run: ModelRun, *, verbose: bool = False) -> str:
@@ -43,7 +46,16 @@ def run_text(run: ModelRun, *, verbose: bool = False) -> str:
     summary = (
         f"{run.model}{module} for {run.target} on {part.title}: {cycles.total:,} cycles, {time} ({part.exactness})"
     )
-    return f"{text}\n\n{summary}\n{_cycles_table(run, cycles, part, verbose=verbose)}{measured}"
+    table = _cycles_table(run, cycles, part, verbose=verbose)
+    return f"{text}\n\n{summary}\n{table}{_code_in_ram(profile, cycles.total)}{measured}"
+
+
+def _code_in_ram(profile: Profile, cycles: int) -> str:
+    """Return a line with what code in RAM would save, if it is enough to be worth RAM."""
+    if profile.code_waits < _WORTH_RAM * cycles:
+        return ""
+    saved = f"{profile.code_waits:,} cycles ({100 * profile.code_waits / cycles:.1f} %)"
+    return f"\ncode in RAM would save at least {saved} and take {profile.code:,} bytes: placement: {{code: .ramfunc}}"
 
 
 def image_text(found: ImageProfile, *, verbose: bool = False) -> str:

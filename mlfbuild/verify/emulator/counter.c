@@ -12,8 +12,8 @@
  * output has a line for each call, in order: the number of the function and its instructions; and a line with number 0
  * for the rest.
  *
- * With `timing`, each line also has the units of cycles of arithmetic, of loads and stores, of branches, and of waiting
- * for memories. The file describes the costs of instructions and the memories of a microcontroller:
+ * With `timing`, each line also has the units of cycles of arithmetic, of loads and stores, of branches, of waiting for
+ * memories, and of waiting for instructions among these. The file describes the costs of instructions and the memories of a microcontroller:
  *
  *   core SCALE SPLIT_TARGET UNALIGNED OTHER_MEMORY BUS           SCALE units are one cycle; see `CoreTiming` in Python
  *   cache SIZE LINE SECTOR WAYS POLICY HIT MISS WRITE_BACK
@@ -75,6 +75,7 @@ struct counter {
     uint64_t instructions;
     uint64_t registers; /* accesses to them, only between marks */
     uint64_t units[KINDS];
+    uint64_t fetching; /* of the units of waiting, those for instructions */
 };
 
 struct call {
@@ -176,7 +177,10 @@ static void fetch_until(uint64_t before)
 {
     for (; step < present->number_of_steps && present->steps[step].before <= before; step++) {
         const struct step *const s = &present->steps[step];
-        wait_for(fetch(s->memory, s->address, began + s->before));
+        const uint64_t units = fetch(s->memory, s->address, began + s->before);
+        count->fetching += units;
+        present->spent.fetching += units;
+        wait_for(units);
     }
 }
 
@@ -238,6 +242,9 @@ static void print_counter(FILE *file, const struct counter *counter)
     fprintf(file, " %" PRIu64, counter->instructions);
     for (int kind = 0; timing && kind < KINDS; kind++) {
         fprintf(file, " %" PRIu64, counter->units[kind]);
+    }
+    if (timing) {
+        fprintf(file, " %" PRIu64, counter->fetching);
     }
     fprintf(file, "\n");
 }

@@ -30,6 +30,8 @@ class CountedCall:
     cycles: CycleCount | None = None
     register_accesses: int = 0
     """Loads and stores of registers of peripherals and the core between marks, if cycles are modelled."""
+    fetching: int = 0
+    """The cycles of waiting for instructions, if cycles are modelled."""
 
 
 class MarkRole(IntEnum):
@@ -157,7 +159,8 @@ class Counting:
 
     def _call(self, words: list[str], register_accesses: int = 0) -> CountedCall:
         number, instructions, *units = words
-        return CountedCall(int(number), int(instructions), self._cycles(units), register_accesses)
+        cycles, fetching = self._cycles(units)
+        return CountedCall(int(number), int(instructions), cycles, register_accesses, fetching)
 
     def _check_known(self, lines: list[list[str]]) -> None:
         # An address outside the memories means that the model would charge nothing for it: a figure that is too small
@@ -184,14 +187,16 @@ class Counting:
         for line in self._lines("blocks"):
             first, behind, *numbers = line.split()
             executions, instructions, *units = map(int, numbers)
-            found.append(
-                CountedBlock(int(first, 16), int(behind, 16), executions, instructions, cycle_count(units, self._scale))
-            )
+            cycles = cycle_count(units[:-1], self._scale)
+            found.append(CountedBlock(int(first, 16), int(behind, 16), executions, instructions, cycles))
         # Sorted, because the order in which QEMU translates blocks says nothing to a reader.
         return sorted(found, key=lambda block: (block.first, block.behind))
 
-    def _cycles(self, units: list[str]) -> CycleCount | None:
-        return cycle_count([int(each) for each in units], self._scale) if units else None
+    def _cycles(self, units: list[str]) -> tuple[CycleCount | None, int]:
+        if not units:
+            return None, 0
+        *kinds, fetching = map(int, units)
+        return cycle_count(kinds, self._scale), fetching // self._scale
 
     def _lines(self, name: str) -> list[str]:
         return read_bytes(self._folder / name, "counts of the plugin").decode().splitlines()

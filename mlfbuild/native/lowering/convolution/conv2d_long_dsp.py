@@ -133,7 +133,10 @@ def _lower_either(layer: Weighted[Conv2D], scratch: int) -> KernelCall | str:
     parameters = (*dsp_parameters(layer, replace(filter_, room=room), size), padding_pixel(layer))
     again = grown if layer.rows >= READ_AGAIN else None
     more_headers = (usual.header, *usual.more_headers)
-    return KernelCall("conv2d", "conv2d_long_dsp.h", parameters, body("0", "0"), more_headers=more_headers, grown=again)
+    return KernelCall(
+        "conv2d", "conv2d_long_dsp.h", parameters, body("0", "0"), more_headers=more_headers, grown=again,
+        blocks=usual.blocks,
+    )  # fmt: skip
 
 
 def _copies(together: int, count: int) -> tuple[str, ...]:
