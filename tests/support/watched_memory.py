@@ -64,7 +64,7 @@ def _restrict(timing: Path, own: Sequence[range], flash: range) -> None:
     kept = re.sub(r"^memory .*\n", "", timing.read_text(), flags=re.MULTILINE)
     scale = int(kept.split()[1])
     lines = [
-        f"memory {each.start:x} {each.stop - 1:x} 8 0 0 {_STORE * scale if each is flash else 0} 0 0 -1 -1 {at}\n"
+        f"memory {each.start:x} {each.stop - 1:x} 8 0 0 {_STORE * scale if each is flash else 0} 0 0 0 -1 -1 {at}\n"
         for at, each in enumerate([flash, *(each for each in own if each)])
     ]
     head, _, rest = kept.partition("\n")
