@@ -41,14 +41,14 @@ MLF_KERNEL struct mlf_dot_dsp mlf_dot_dsp(int32_t inputs, int32_t outputs, int32
 /*
  * All pairs of output channels of a block of pixels: r0 expanded inputs, r1 filter, r2 output, r3 block; r4 is the end
  * of the inputs. On the stack: inputs; where they, the weights and the loop continue after a pair's first group, which
- * precedes the loop of five; output, the end of the first pixel's; pitch; rounding; end of the inputs, minus 1 unless
- * the requantisation is the brief one, so that the test of the loop also selects it; the block, until its other pairs
+ * precedes the loop of five; output, the end of the first pixel's; pitch; rounding; end of the inputs, minus 1 if the
+ * requantisation is the brief one, so that the test of the loop also selects it; the block, until its other pairs
  * begin.
  *
  * Loads stand side by side, with offsets rather than updates of their base: on Cortex-M3 and M4 a row of N loads takes
  * N + 1 cycles.
  */
-#define MLF_DOT_DSP(group_bytes, adjust_end, first_group, round, end, last, brief, general)                            \
+#define MLF_DOT_DSP(group_bytes, adjust_end, first_group, round, end, restore, last, brief, general)                   \
     "push {r4-r8, r10, r11, lr}\n\t"                                                                                   \
     "sub sp, sp, #40\n\t"                                                                                              \
     "str r3, [sp, #36]\n\t" MLF_BACK_DSP                                                                               \
@@ -60,14 +60,13 @@ MLF_KERNEL struct mlf_dot_dsp mlf_dot_dsp(int32_t inputs, int32_t outputs, int32
     "str r5, [sp, #20]\n\t"                                                                                            \
     "movs r6, #" group_bytes "\n\t"                                                                                    \
     "mla r4, r3, r6, r0\n\t" adjust_end                                                                                \
-    "and r7, r7, #1\n\t" /* rounding is odd, or 0 */                                                                   \
-    "sub r4, r4, r7\n\t"                                                                                               \
+    "cmp r7, #1\n\t"                                                                                                   \
+    "sbc r4, r4, #0\n\t" /* 1 less without rounding */                                                                 \
     "mls r6, r8, r6, r6\n\t"                                                                                           \
     "add r6, r6, r0\n\t" MLF_BACK_OF_INPUTS_DSP("r6")                                                                  \
     "str r0, [sp]\n\t"                                                                                                 \
     "str r6, [sp, #4]\n\t"                                                                                             \
-    "movs r6, #0\n\t"                                                                                                  \
-    "sub r6, r6, r8, lsl #3\n\t" MLF_KEEP_GROUPS_DSP MLF_ENTRY_DSP("r8", "r3", "r7")                                   \
+    "lsl r6, r8, #3\n\t" MLF_ENTRY_DSP("r8", "r5", "r7")                                                               \
     "str r6, [sp, #8]\n\t"                                                                                             \
     "str r8, [sp, #12]\n\t"                                                                                            \
     "str r4, [sp, #32]\n\t" MLF_SINGLE_GROUP_DSP                                                                       \
@@ -82,7 +81,7 @@ MLF_KERNEL struct mlf_dot_dsp mlf_dot_dsp(int32_t inputs, int32_t outputs, int32
     "ldr r0, [sp, #16]\n\t"                                                                                            \
     "ldr r3, [r1, #" MLF_AHEAD_DSP "]\n\t"                                                                             \
     "ldr r6, [r1, #4 + " MLF_AHEAD_DSP "]\n\t"                                                                         \
-    "bne 5f\n\t" brief MLF_BRIEF_END_DSP                                                                               \
+    "beq 5f\n\t" brief MLF_BRIEF_END_DSP                                                                               \
     "6:\n\t"                                                                                                           \
     "str r0, [sp, #16]\n\t"                                                                                            \
     "cmp r0, r7\n\t"                                                                                                   \
@@ -101,11 +100,12 @@ MLF_KERNEL struct mlf_dot_dsp mlf_dot_dsp(int32_t inputs, int32_t outputs, int32
     "add r0, r1, #" MLF_BEHIND_DSP "\n\t"                                                                              \
     "add sp, sp, #40\n\t"                                                                                              \
     "pop {r4-r8, r10, r11, pc}\n"                                                                                      \
-    "5:\n\t" general                                                                                                   \
-    "ldr r4, [sp, #32]\n\t"                                                                                            \
+    "5:\n\t" general restore                                                                                           \
     "ldr r7, [sp, #20]\n\t"                                                                                            \
     "adds r1, #20 + " MLF_AHEAD_DSP " - " MLF_BEHIND_DSP "\n\t"                                                        \
     "b 6b\n\t" MLF_AFTER_SINGLE_DSP
+
+#define MLF_RESTORE_END_DSP "ldr r4, [sp, #32]\n\t"
 
 /* Of a pair: recover doubled sums, then store them as requantize.h defines it. */
 #define MLF_PAIR_DSP(recover, store_even, store_odd)                                                                   \
@@ -143,7 +143,6 @@ MLF_KERNEL struct mlf_dot_dsp mlf_dot_dsp(int32_t inputs, int32_t outputs, int32
 #define MLF_ADVANCE_DSP "ldr r4, [sp, #32]\n\t"
 #define MLF_AHEAD_DSP "0"
 #define MLF_BACK_OF_INPUTS_DSP(pointer)
-#define MLF_KEEP_GROUPS_DSP
 #define MLF_SINGLE_GROUP_DSP
 #define MLF_AFTER_SINGLE_DSP
 #define MLF_LOAD_DSP(x, pointer) "ldr " x ", [" pointer "], #4\n\t"
@@ -159,29 +158,31 @@ MLF_KERNEL struct mlf_dot_dsp mlf_dot_dsp(int32_t inputs, int32_t outputs, int32
     MLF_WHOLE_ROUNDS_DSP                                                                                               \
     "ldr r0, [sp, #4]\n\t"                                                                                             \
     "ldr r5, [sp, #12]\n\t"                                                                                            \
-    "add r1, r1, r3\n\t"                                                                                               \
+    "subs r1, r1, r3\n\t"                                                                                              \
     "bx r5\n\t"                                                                                                        \
     ".balign 4\n"
 /*
  * In a round, r0 and r1 are a word before the next inputs and weights: loads of its last group move them on. A single
- * group has no round, and continues at label 9: r1 goes forward again.
+ * group has no round, and continues at the last label 9, where r1 goes forward again.
  */
 #define MLF_ADVANCE_DSP
 #define MLF_AHEAD_DSP "4"
 #define MLF_BACK_OF_INPUTS_DSP(pointer) "subs " pointer ", #4\n\t"
-#define MLF_KEEP_GROUPS_DSP "mov lr, r3\n\t"
 #define MLF_SINGLE_GROUP_DSP                                                                                           \
-    "cmp lr, #1\n\t"                                                                                                   \
-    "bne 2f\n\t"                                                                                                       \
-    "adr.w r8, 9f\n\t"                                                                                                 \
-    "adds r8, r8, #1\n\t"                                                                                              \
-    "str r8, [sp, #12]\n"                                                                                              \
+    "cmp r3, #1\n\t"                                                                                                   \
+    "beq.w 9f\n"                                                                                                       \
     "2:\n\t"
 #define MLF_AFTER_SINGLE_DSP                                                                                           \
     "9:\n\t"                                                                                                           \
-    "sub r1, r1, r3\n\t"                                                                                               \
-    "ldr r3, [sp, #28]\n\t"                                                                                            \
-    "cmp r3, #0\n\t"                                                                                                   \
+    "adr.w r8, 9f\n\t"                                                                                                 \
+    "adds r8, r8, #1\n\t"                                                                                              \
+    "str r8, [sp, #12]\n\t"                                                                                            \
+    "b 2b\n"                                                                                                           \
+    "9:\n\t"                                                                                                           \
+    "adds r1, r1, r3\n\t"                                                                                              \
+    "ldr r3, [sp, #32]\n\t"                                                                                            \
+    "bic r0, r3, #3\n\t"                                                                                               \
+    "cmp r0, r3\n\t"                                                                                                   \
     "b 7b\n\t"
 #endif
 
@@ -214,6 +215,7 @@ MLF_KERNEL struct mlf_dot_dsp mlf_dot_dsp(int32_t inputs, int32_t outputs, int32
 #define MLF_ROUND_OF_GROUPS3_DSP                                                                                       \
     MLF_GROUP3_DSP "4: .rept 4\n\t" MLF_GROUP3_DSP ".endr\n\t"
 #define MLF_ROUND_END3_DSP "r4"
+#define MLF_RESTORE_END3_DSP MLF_RESTORE_END_DSP
 #define MLF_LAST3_DSP MLF_NEXT3_DSP(MLF_LOAD_NONE_DSP)
 #define MLF_END3_DSP "subs r4, r4, #4\n\t" /* the third input of the last step is not loaded before it */
 
@@ -247,6 +249,7 @@ MLF_KERNEL struct mlf_dot_dsp mlf_dot_dsp(int32_t inputs, int32_t outputs, int32
  */
 #ifdef __ARM_ARCH_7EM__
 #define MLF_ROUND_END3_DSP "r3"
+#define MLF_RESTORE_END3_DSP
 #define MLF_WHOLE_ROUNDS_DSP "cbz r3, 3f\n\t"
 #define MLF_GROUP3_DSP(w0, w1, a0, a1, a2, a3, a4, a5)                                                                 \
     "ldr r3, [r1, #" w0 "]\n\t"                                                                                        \
@@ -256,22 +259,18 @@ MLF_KERNEL struct mlf_dot_dsp mlf_dot_dsp(int32_t inputs, int32_t outputs, int32
 #define MLF_LAST_GROUP3_DSP                                                                                            \
     "ldr.w r3, [r1, #36]\n\t"                                                                                          \
     "ldr r4, [r1, #40]!\n\t"                                                                                           \
-    "ldr.w r5, [r0, #100]\n\t"                                                                                         \
-    "ldr r6, [r0, #104]\n\t"                                                                                           \
-    "ldr r7, [r0, #108]\n\t" MLF_NEXT3_DSP("r3") MLF_LOAD3_DSP("112", "116", "120]!")                                  \
-    "ldr r3, [sp, #32]\n\t" MLF_NEXT3_DSP("r4")
+    MLF_LOAD3_DSP("100", "104", "108]") MLF_NEXT3_DSP("r3")                                                            \
+    "ldr r3, [sp, #32]\n\t" MLF_LOAD3_DSP("112", "116", "120]!") MLF_NEXT3_DSP("r4")
 #define MLF_FIRST3_DSP                                                                                                 \
     "ldr r0, [sp]\n\t"                                                                                                 \
     "ldr r3, [r1, #8]\n\t"                                                                                             \
     "ldr lr, [r1, #4]\n\t"                                                                                             \
     "ldr.w r4, [r1, #12]!\n\t"                                                                                         \
     MLF_LOAD3_DSP("0", "4", "8]") MLF_STEP3_DSP("r3", "smuad", "", "", "", "lr", "lr")                                 \
-    "ldr r5, [r0, #12]\n\t"                                                                                            \
-    "ldr.w r6, [r0, #16]\n\t"                                                                                          \
-    "ldr r7, [r0, #20]!\n\t"                                                                                           \
-    "ldr r3, [sp, #8]\n\t" MLF_NEXT3_DSP("r4")
+    "ldr r3, [sp, #8]\n\t" MLF_LOAD3_DSP("12", "16", "20]!") MLF_NEXT3_DSP("r4")
 #else
 #define MLF_ROUND_END3_DSP "r4"
+#define MLF_RESTORE_END3_DSP MLF_RESTORE_END_DSP
 #define MLF_WHOLE_ROUNDS_DSP
 #define MLF_GROUP3_DSP(w0, w1, a0, a1, a2, a3, a4, a5)                                                                 \
     "ldr r3, [r1, #" w0 "]\n\t" MLF_LOAD3_DSP(a0, a1, a2) MLF_NEXT3_DSP("r3")                                          \
@@ -319,7 +318,7 @@ MLF_NAKED const int32_t *mlf_dot_3x2_dsp(const int16_t *rows MLF_UNUSED, const i
                                          int8_t *output MLF_UNUSED, const struct mlf_dot_dsp *dot MLF_UNUSED)
 {
     __asm__ volatile(MLF_DOT_DSP("24", MLF_END3_DSP, MLF_FIRST3_DSP, MLF_ROUND_OF_GROUPS3_DSP, MLF_ROUND_END3_DSP,
-                                 MLF_LAST3_DSP, MLF_BRIEF3_DSP, MLF_GENERAL3_DSP));
+                                 MLF_RESTORE_END3_DSP, MLF_LAST3_DSP, MLF_BRIEF3_DSP, MLF_GENERAL3_DSP));
 }
 
 #if MLF_DUAL_ISSUE
@@ -402,8 +401,8 @@ MLF_NAKED const int32_t *mlf_dot_3x2_dsp(const int16_t *rows MLF_UNUSED, const i
 MLF_NAKED const int32_t *mlf_dot_2x2_dsp(const int16_t *rows MLF_UNUSED, const int32_t *filter MLF_UNUSED,
                                          int8_t *output MLF_UNUSED, const struct mlf_dot_dsp *dot MLF_UNUSED)
 {
-    __asm__ volatile(MLF_DOT_DSP("16", MLF_END2_DSP, MLF_FIRST2_DSP, MLF_ROUND_OF_GROUPS2_DSP, "r4", MLF_LAST2_DSP,
-                                 MLF_BRIEF2_DSP, MLF_GENERAL2_DSP));
+    __asm__ volatile(MLF_DOT_DSP("16", MLF_END2_DSP, MLF_FIRST2_DSP, MLF_ROUND_OF_GROUPS2_DSP, "r4",
+                                 MLF_RESTORE_END_DSP, MLF_LAST2_DSP, MLF_BRIEF2_DSP, MLF_GENERAL2_DSP));
 }
 
 #else /* the same in C */
