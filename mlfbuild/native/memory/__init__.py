@@ -6,8 +6,9 @@ Data: a ``Storage`` is one piece of memory with the tensors in it and the times 
 the index of a node. A ``Location`` is the kind of memory and an offset. A ``Plan`` has the location of each tensor, the
 size of the arena, and the offsets of scratch memory.
 
-- ``storages`` decides which tensors share an address, ``views`` finds those that are parts of others, and ``plan``
-  makes and compares plans. ``library.cgen`` packs storages; it knows only sizes and times.
+- ``storages`` decides which tensors share an address, ``views`` finds those that are parts of others, ``borders`` those
+  that an NPU reads and writes where they are, and ``plan`` makes and compares plans. ``library.cgen`` packs storages;
+  it knows only sizes and times.
 - If the request has several memories, ``arenas`` gives each storage one of them, by the waits of the accesses that
   ``accesses`` estimates for its kernels.
 - For the graph executor, ``graph_executor/storage.py`` assigns storage ids instead, because TVM's executors allocate
