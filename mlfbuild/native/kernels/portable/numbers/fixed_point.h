@@ -22,14 +22,14 @@ MLF_KERNEL int32_t mlf_saturating_shift_left(int32_t value, int32_t exponent)
     return value < -limit ? INT32_MIN : (int32_t)((uint32_t)value << exponent);
 }
 
-/* Return the number of leading zero bits of value, which is not 0. */
+/* Return the number of leading zero bits of value, which is not 0; of 0, which only a bad blob leads to, 31 or 32. */
 MLF_KERNEL int32_t mlf_leading_zeros(uint32_t value)
 {
 #if defined(__GNUC__) && defined(__ARM_FEATURE_CLZ)
     return __builtin_clz(value);
 #else
     int32_t count = 0;
-    for (; (value & (UINT32_C(1) << 31)) == 0; value <<= 1) {
+    for (value |= 1u; (value & (UINT32_C(1) << 31)) == 0; value <<= 1) {
         count++;
     }
     return count;
