@@ -144,10 +144,10 @@ def is_vector(instruction: DecodedInstruction, name: str) -> bool:
 
 def _integer_step(instruction: DecodedInstruction, name: str) -> Step:
     slow = MULTIPLIES.fullmatch(name) or EXTENDS_AND_ADDS.fullmatch(name) or _TWO_STAGES.fullmatch(name)
-    shifted = len(operand_parts(instruction.operands)) - 2 if inline_shift(instruction) else -1
+    shifted = {len(operand_parts(instruction.operands)) - 2: "shifted"} if inline_shift(instruction) else {}
     cycles = _DIVIDE if name in {"udiv", "sdiv"} else 1
     how, tags = "two" if slow else "one", _tags(instruction, name)
-    return step_of(instruction, how, special={shifted: "shifted"}, cycles=cycles, tags=tags)
+    return step_of(instruction, how, special=shifted, cycles=cycles, tags=tags)
 
 
 def _transfer(instruction: DecodedInstruction, name: str) -> Step:
