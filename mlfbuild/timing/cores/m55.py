@@ -231,7 +231,7 @@ CORTEX_M55 = CoreTiming(
     costs=block_costs(InOrderCore(delays=_DELAYS, together=_together, taken=_taken), _step),
     unaligned=Fraction(1),
     bus=8,
-    error=31,
+    error=30,
     sources=(
         "Arm Helium Technology, M-Profile Vector Extension for Arm Cortex-M Processors, sections 3.2, 8.5 and 9.1",
         "scheduling model from Arm's Software Optimization Guide (102692), llvm/lib/Target/ARM/ARMScheduleM55.td",
