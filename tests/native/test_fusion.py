@@ -106,8 +106,8 @@ def test_memory_option_trades_arena_for_instructions(shared: Path, model: str, c
         network = libraries[2].modules[0].network
         assert network is not None
         assert f"{network.usage[network.peak]:,} bytes, in use while operator {network.peak} " in notes[2][0]
-    if model == "ic_int8":
-        assert balanced < 0.75 * fastest  # residual blocks
+    if (model, cpu) == ("ic_int8", "cortex-m4"):
+        assert balanced < 0.75 * fastest  # residual blocks; kernels for Helium overwrite their input anyway
     if model == "vww_int8":
         assert smallest < 0.5 * fastest  # an image that is larger than all that follow it
 

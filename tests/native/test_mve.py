@@ -23,10 +23,10 @@ RARE = {"DEPTHWISE_CONV_2D": (1008,)}
 """Further seeds by kind: rows of windows of three elements with channels that shift to the left and to the right."""
 
 CALLS = {
-    "CONV_2D": "mlf_conv2d_(pointwise_)?int8_mve",
+    "CONV_2D": "mlf_conv2d_(pointwise_|strip_)?int8_mve",
     "CONV_2D 1x1": "mlf_(conv2d|kept)_pointwise_int8_mve",
     "CONV_2D small": "mlf_conv2d_4x2_int8_mve",
-    "CONV_2D long": "mlf_dot_2x4_rows(3|6|12)_",
+    "CONV_2D long": "mlf_dot_2x4_(near3|rows(3|6|12))_",
     "FULLY_CONNECTED": "mlf_(fully_connected|conv2d)_int8_mve",
     "DEPTHWISE_CONV_2D": "mlf_depthwise_(conv2d|planes)_int8_mve",
     "DEPTHWISE_CONV_2D 3x3": "mlf_depthwise_planes_int8_mve",

@@ -45,6 +45,12 @@ class MveLayers(Layers):
             window["padding"] = "SAME"
         return window if max(shape) < 6 and self.random.integers(2) else {**window, "dilation": (1, 1)}
 
+    def behind_large(self, source: int) -> int:
+        """Add a larger image before one of the same shape, in every second network: so there is memory for a strip."""
+        if self.random.integers(2):
+            return source
+        return self.pointwise(self.pointwise(source, 160), self.network.tensors[source].shape[3])
+
     def depthwise(self, source: int, shape: tuple[int, int], multiplier: int = 1) -> int:
         channels = self.network.tensors[source].shape[3] * multiplier
         affine = self.affine(source, shape[0] * shape[1], channels)
@@ -58,15 +64,24 @@ def conv2d(seed: int, *, extreme: bool = False) -> Case:
     shape = layers.pick((3, 3), (3, 3), (3, 3), (1, 1), (2, 3), (1, 4), (5, 1), (4, 5))
     depth = layers.pick(1, 3, 4, 5, 8, 15, 16, 17, 20, 32)
     image = layers.image(depth)
-    return layers.case(layers.conv2d(image, layers.size(1, 13), shape))
+    return layers.case(layers.conv2d(layers.behind_large(image), layers.size(1, 13), shape))
+
+
+class LongRows(MveLayers):
+    """Layers without dilation, which has no rows; half of them also without stride, so that windows are neighbours."""
+
+    def window(self, shape: tuple[int, int]) -> dict[str, Any]:
+        window = {**super().window(shape), "dilation": (1, 1)}
+        return window if self.random.integers(2) else {**window, "stride": (1, 1)}
 
 
 def long_rows(seed: int, *, extreme: bool = False) -> Case:
     """Return a convolution with filter rows of three, six or twelve vectors."""
-    layers = MveLayers(seed, extreme=extreme)
-    shape, depth = layers.pick((3, 3), (3, 3), (2, 3), (5, 3)), layers.pick(16, 32, 64)
-    image = layers.input(1, layers.size(5, 7), layers.size(3, 8), depth)
-    layers.small = True  # with dilation, filters may be larger than the image
+    layers = LongRows(seed, extreme=extreme)
+    shape, depth = layers.pick((2, 3), (5, 3), *[(3, 3)] * 8), layers.pick(16, 16, 32, 64)
+    image = layers.input(1, layers.size(5, 9), layers.size(3, 9), depth)
+    image = layers.behind_large(image)
+    layers.small = True  # filters may be larger than the image
     return layers.case(layers.conv2d(image, layers.size(1, 13), shape))
 
 

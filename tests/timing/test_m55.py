@@ -107,6 +107,8 @@ def test_instructions_of_different_units_overlap(text: str, expected: list[int])
         ("ldr r0, [r1]", "add r2, r0, r3", 2), ("mul r0, r1, r2", "add r3, r0, r4", 2),
         ("add r0, r1, r2", "add r3, r0, r4", 1), ("eor r1, r2, r3", "eor r4, r5, r1, ror #13", 2),
         ("eor r1, r2, r3", "eor r4, r1, r5, ror #13", 1), ("eor r1, r2, r3, ror #13", "eor r4, r1, r5", 1),
+        ("eor r1, r2, r3", "eor r4, r5, r1", 1), ("add r0, r1, r2", "cmp r3, r0", 1),
+        ("ldr r0, [r1]", "add r2, r3, r0", 2),
         ("eor r1, r2, r3", "mov r4, r1, ror #13", 1), ("ubfx r0, r1, #2, #3", "add r3, r0, r4", 1),
         ("ldr r0, [r1]", "vdup.32 q0, r0", 2), ("vfma.f32 s0, s1, s2", "vfma.f32 s0, s3, s4", 2),
     ],

@@ -85,6 +85,9 @@ _DSP = _Rates(window=0.25, loads=0.25, stores=0.5, weights=1 / 12)
 _MVE = _Rates(window=0.25, loads=1 / 16, stores=0.25, output=0.25, weights=1 / 13)
 _MVE_IN_PLACE = replace(_MVE, window=0.0, product=0.054, loads=0.008, stores=0.03)
 """Windows of several rows are read in the image, except at its border, which scratch memory completes."""
+_MVE_STRIP = replace(_MVE, window=0.0, loads=0.054, stores=0.0)
+"""They are read in a strip in scratch memory, to which each row is copied, and in which it is moved once."""
+_STRIP = "mlf_conv2d_strip_int8_mve"
 _KERNELS = {
     "conv2d_dsp": _DSP,
     "conv2d_long_dsp": _DSP,
@@ -165,14 +168,15 @@ def _with_products(graph: Graph, node: Node, call: KernelCall, weights: Tensor) 
     rates = _KERNELS.get(name, _DEPTHWISE if depthwise else _PORTABLE)
     source, output = graph.inputs_of(node)[0], graph.outputs_of(node)[0]
     if rates is _MVE and (not call.scratch or weights.shape[1:3] != (1, 1)) and source.shape[-1] % _WORD == 0:
-        rates = _MVE_IN_PLACE
+        rates = _MVE_STRIP if call.scratch and call.kernel == _STRIP else _MVE_IN_PLACE
     products = node.operator.macs(graph.inputs_of(node), graph.outputs_of(node)) or 0
     channels = 1 if depthwise else max(1, output.shape[-1])
     windows = products // channels
     # Windows of other depths are gathered byte by byte.
     gathered = name.startswith("conv2d") and rates is _DSP and source.shape[-1] % _WORD
     window = 1.0 if gathered else rates.window
-    loads = round(windows * window + products * rates.product)
+    copied = _words(source) if rates is _MVE_STRIP else 0
+    loads = round(windows * window + products * rates.product) + copied
     tensors: dict[str, Traffic] = defaultdict(Traffic)
     tensors[source.name] += Traffic(loads=loads)
     tensors[output.name] += Traffic(stores=round(output.elements * rates.output))
@@ -180,8 +184,8 @@ def _with_products(graph: Graph, node: Node, call: KernelCall, weights: Tensor) 
         tensors[weights.name] += Traffic(loads=products)
     if not call.scratch:
         return Accesses(tensors, Traffic())
-    read = round(products * rates.loads + source.elements * rates.planes)
-    return Accesses(tensors, Traffic(read, round(windows * rates.stores)))
+    read = round(products * rates.loads + source.elements * rates.planes) + copied
+    return Accesses(tensors, Traffic(read, round(windows * rates.stores) + 2 * copied))
 
 
 def _kernel(call: KernelCall) -> str:

@@ -144,10 +144,10 @@ def is_vector(instruction: DecodedInstruction, name: str) -> bool:
 
 def _integer_step(instruction: DecodedInstruction, name: str) -> Step:
     slow = MULTIPLIES.fullmatch(name) or EXTENDS_AND_ADDS.fullmatch(name) or _TWO_STAGES.fullmatch(name)
-    shifted = len(operand_parts(instruction.operands)) - 2 if inline_shift(instruction) else -1
+    shifted = {len(operand_parts(instruction.operands)) - 2: "shifted"} if inline_shift(instruction) else {}
     cycles = _DIVIDE if name in {"udiv", "sdiv"} else 1
     how, tags = "two" if slow else "one", _tags(instruction, name)
-    return step_of(instruction, how, special={shifted: "shifted"}, cycles=cycles, tags=tags)
+    return step_of(instruction, how, special=shifted, cycles=cycles, tags=tags)
 
 
 def _transfer(instruction: DecodedInstruction, name: str) -> Step:
@@ -231,7 +231,7 @@ CORTEX_M55 = CoreTiming(
     costs=block_costs(InOrderCore(delays=_DELAYS, together=_together, taken=_taken), _step),
     unaligned=Fraction(1),
     bus=8,
-    error=31,
+    error=30,
     sources=(
         "Arm Helium Technology, M-Profile Vector Extension for Arm Cortex-M Processors, sections 3.2, 8.5 and 9.1",
         "scheduling model from Arm's Software Optimization Guide (102692), llvm/lib/Target/ARM/ARMScheduleM55.td",

@@ -102,7 +102,13 @@ MLF_SHARED void mlf_conv2d_float_mve(const struct mlf_window *window, struct mlf
                 .range = range,
             },
     };
-    mlf_windows_run(&conv.windows, (const int8_t *)(const void *)input, batch > 0, (int8_t *)(void *)output);
+    const int8_t *const from = (const int8_t *)(const void *)input;
+    int8_t *const to = (int8_t *)(void *)output;
+    if (batch > 0) {
+        mlf_windows_run_copied(&conv.windows, from, to);
+    } else {
+        mlf_windows_run(&conv.windows, from, to);
+    }
 }
 
 #endif /* MLF_CONV2D_FLOAT_MVE_H_ */

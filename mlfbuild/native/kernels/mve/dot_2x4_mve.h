@@ -18,10 +18,18 @@
 #ifndef MLF_DOT_2X4_MVE_H_
 #define MLF_DOT_2X4_MVE_H_
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "compiler.h"
 #include "requantize_mve.h"
+
+/* Further lines of as many pairs. */
+struct mlf_dot_2x4_lines {
+    int32_t count;
+    int32_t step;        /* bytes from the windows of a line to those of the next */
+    int32_t output_step; /* the same for outputs */
+};
 
 /* Pixels times weights; assembly accesses the members by position. */
 struct mlf_dot_2x4 {
@@ -41,7 +49,8 @@ struct mlf_dot_2x4 {
     int32_t zero_point;
     int32_t minimum;
     int32_t maximum;
-    uint16_t scatter[8]; /* bytes from `output` to channel c of the first pixel at 2 * c, of the second after it */
+    uint32_t scatter[4]; /* bytes from `output` to channel c of the first pixel, and to that of the second << 16 */
+    const struct mlf_dot_2x4_lines *lines; /* or NULL; only dot_2x4_fixed_mve.h */
 };
 
 typedef void (*mlf_dot_2x4_function)(const struct mlf_dot_2x4 *dot);
@@ -257,24 +266,36 @@ MLF_KERNEL const int8_t *mlf_dot_1x4_window(uint32_t sums[4], const struct mlf_d
     return weights;
 }
 
-MLF_SHARED void mlf_dot_2x4_in_c(const struct mlf_dot_2x4 *dot)
+/* One line of pairs. */
+MLF_KERNEL void mlf_dot_2x4_line(const struct mlf_dot_2x4 *dot, const int8_t *first_pixel, const int8_t *second_pixel,
+                                 int8_t *line)
 {
     for (int32_t pair = 0; pair < dot->pairs; pair++) {
         const int8_t *weights = dot->weights;
         const struct mlf_channels4 *channels = dot->channels;
-        int8_t *output = dot->output + pair * dot->output_step;
+        int8_t *output = line + pair * dot->output_step;
         for (; weights != dot->weights_end; channels++, output += 4) {
             uint32_t first[4] = {0, 0, 0, 0};
             uint32_t second[4] = {0, 0, 0, 0};
-            mlf_dot_1x4_window(first, dot, dot->first + pair * dot->step, weights);
-            weights = mlf_dot_1x4_window(second, dot, dot->second + pair * dot->step, weights);
+            mlf_dot_1x4_window(first, dot, first_pixel + pair * dot->step, weights);
+            weights = mlf_dot_1x4_window(second, dot, second_pixel + pair * dot->step, weights);
             for (int32_t c = 0; c < 4; c++) {
-                output[dot->scatter[2 * c]] =
+                output[dot->scatter[c] & 0xffff] =
                     mlf_requantize_lane(first[c], channels, c, dot->zero_point, dot->minimum, dot->maximum);
-                output[dot->scatter[2 * c + 1]] =
+                output[dot->scatter[c] >> 16] =
                     mlf_requantize_lane(second[c], channels, c, dot->zero_point, dot->minimum, dot->maximum);
             }
         }
+    }
+}
+
+MLF_SHARED void mlf_dot_2x4_in_c(const struct mlf_dot_2x4 *dot)
+{
+    static const struct mlf_dot_2x4_lines single = {0, 0, 0};
+    const struct mlf_dot_2x4_lines *const lines = dot->lines != NULL ? dot->lines : &single;
+    for (int32_t line = 0; line <= lines->count; line++) {
+        mlf_dot_2x4_line(dot, dot->first + line * lines->step, dot->second + line * lines->step,
+                         dot->output + line * lines->output_step);
     }
 }
 

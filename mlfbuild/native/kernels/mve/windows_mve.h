@@ -204,20 +204,47 @@ MLF_KERNEL void mlf_windows_row(struct mlf_windows *windows, int32_t y, int8_t *
     mlf_windows_borders(windows, &rows, left, right, output);
 }
 
-/* Compute all pixels; `copied` if no window is read in place. */
-MLF_SHARED void mlf_windows_run(struct mlf_windows *windows, const int8_t *input, int32_t copied, int8_t *output)
+/* Compute all pixels from copies; a batch may have pixels of several rows. */
+MLF_SHARED void mlf_windows_run_copied(struct mlf_windows *windows, const int8_t *input, int8_t *output)
+{
+    const struct mlf_window *const window = windows->window;
+    int8_t *to = windows->scratch;
+    int32_t held = 0;
+    windows->inside = mlf_windows_inside(window);
+    windows->input = input;
+    for (int32_t row = 0; row < window->batches * window->output.height; row++) {
+        const int32_t y = row % window->output.height;
+        const struct mlf_taps rows = mlf_rows(window, y);
+        for (int32_t x = 0, next; x < window->output.width; x = next) {
+            const int32_t room = windows->batch - held;
+            next = window->output.width - x < room ? window->output.width : x + room;
+            to = mlf_windows_copy(windows, &rows, x, next, to);
+            held += next - x;
+            if (held == windows->batch) {
+                mlf_windows_scratch(windows, held, output, window->output_channels);
+                output += held * window->output_channels;
+                to = windows->scratch;
+                held = 0;
+            }
+        }
+        if (y + 1 == window->output.height) {
+            windows->input += window->input.height * window->input.width * window->input_channels;
+        }
+    }
+    if (held > 0) {
+        mlf_windows_scratch(windows, held, output, window->output_channels);
+    }
+}
+
+/* Compute all pixels; windows inside the image are read in place. */
+MLF_SHARED void mlf_windows_run(struct mlf_windows *windows, const int8_t *input, int8_t *output)
 {
     const struct mlf_window *const window = windows->window;
     windows->inside = mlf_windows_inside(window);
     for (int32_t n = 0; n < window->batches; n++) {
         windows->input = input;
         for (int32_t y = 0; y < window->output.height; y++) {
-            if (copied) {
-                const struct mlf_taps rows = mlf_rows(window, y);
-                mlf_windows_copied(windows, &rows, 0, window->output.width, output);
-            } else {
-                mlf_windows_row(windows, y, output);
-            }
+            mlf_windows_row(windows, y, output);
             output += window->output.width * window->output_channels;
         }
         input += window->input.height * window->input.width * window->input_channels;
