@@ -119,7 +119,8 @@ def build_image(jobs: Sequence[Job], cpu: str, folder: Path, tool: Callable[[str
     for library, _, _ in jobs:
         write_tree(library, folder)
     names = list(dict.fromkeys(library.modules[0].name for library, _, _ in jobs))
-    sources = [f"host/src/{name}_lib0.c" for name in names]
+    found = [path for name in names for path in sorted((folder / "host/src").glob(f"{name}_lib?.c"))]
+    sources = [str(path.relative_to(folder)) for path in found]
     included = sources if how.unity else [f"host/include/tvmgen_{name}.h" for name in names]
     parts = [_START, *(f'#include "{path}"' for path in included)]
     parts += [_case(job, f"case{at}") for at, job in enumerate(jobs)]

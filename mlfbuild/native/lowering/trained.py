@@ -13,8 +13,8 @@ first. So a call has fewer arguments than with linked constants. What the rest o
 1. The layout of a block depends on the call alone: a constant takes ``Constant.room`` bytes, which is the most that any
    values of this structure need.
 2. Sizes, strides and counts are never marked, and a constant whose elements are indices (``Constant.fixed``) stays in
-   the code. So a blob can change results, but no address. Only the trees of ``tree_stream.h`` have indices in a blob,
-   which the kernel checks.
+   the code. Kernels that read indices from a blob check them: ``tree_stream.h``, and those that may also get indices at
+   run time, such as ``gather.h``. So a blob can change results, but no address.
 3. Which kernel serves a node must not depend on its values. Kernels that need a proof about values are passed over by
    ``by_values``; those of ``READY`` have been examined for this and for rule 2, others are refused.
 
