@@ -48,7 +48,7 @@ from mlfbuild.native.graph.ops import TreeEnsemble
 from mlfbuild.native.lowering import KernelCall, check_constants, lower_all, settled
 from mlfbuild.native.memory import WeightPlan, plan_memory, plan_weights, use_free_memory, weight_uses, with_curve
 from mlfbuild.native.network import compiled_network, macs_of, memory_notes, notes_of_memories, removed_from_layers
-from mlfbuild.native.passes import remove_dead_channels, rounded_products, run_passes, split_layers, streamed
+from mlfbuild.native.passes import remove_dead_channels, rounded_products, run_passes, streamed
 from mlfbuild.native.planned import placed_in, plan_network, without_copies
 from mlfbuild.native.printing import (
     Interface,
@@ -192,7 +192,11 @@ def compile_graph(
     if form.packed:
         check_stateless(graph, request.name)
     hook = bool(options.get("hook", False))
-    run = optimised if request.weights is None else split_layers(optimised, request.weights.stream)
+    run = optimised
+    if request.weights is not None:
+        from mlfbuild.native.passes import split_layers  # few models need it
+
+        run = split_layers(optimised, request.weights.stream)
     program, calls, usual = _program(request, run, whole, settings, interface, budget, hook=hook, form=form)
     network = compiled_network(program, calls, removed_from_layers(whole, optimised))
     remarks = [*optimised.notes, *_notes(program, usual, network)]

@@ -12,7 +12,6 @@ from mlfbuild.native.graph.ops import TreeEnsemble
 from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, struct_lines
 from mlfbuild.native.lowering.classifiers.tree_code import branch_code
 from mlfbuild.native.lowering.classifiers.tree_splits import Splits, Stream, in_stream_order, splits_of
-from mlfbuild.native.lowering.classifiers.tree_stream import stream_call
 from mlfbuild.native.lowering.common.parameters import input_and_output
 from mlfbuild.native.settings import TREES_AS_CODE, CodegenSettings
 
@@ -30,6 +29,8 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     features, thresholds, children, nan, roots, leaves, targets, weights, base = (tensor.known for tensor in tensors)
     splits, roots = splits_of(source.dtype, features, thresholds, nan, children, roots)
     if settings.replaceable:
+        from mlfbuild.native.lowering.classifiers.tree_stream import stream_call  # few models need it
+
         parts = leaves, targets, weights
         return stream_call(node, (source, output), splits, roots, parts, base, settings.tree_room)
     if settings.trees == TREES_AS_CODE:
