@@ -90,7 +90,7 @@ def test_a_model_of_the_native_compiler(facts: Json) -> None:
     assert [first["operator"], second["operator"]] == ["CONV_2D", "DEPTHWISE_CONV_2D"]
     assert first["pieces"][:2] == ["tvmgen_kws_conv2d_10x4_s2_49x10x1_to_25x5x64", "tvmgen_kws_conv2d_0_packed"]
     assert "mlf_dot_3x2_dsp" in first["pieces"], "a part of the kernel that is a function of its own"
-    assert "mlf_depthwise_conv2d_int8_dsp" in second["pieces"]
+    assert "mlf_depthwise_line1_dsp" in second["pieces"]
     assert network["rest"]["code"] < 300, "little more than the run function"
     assert fourth["function"] == second["function"] and second["code"] > 0
     assert fourth["code"] == 0 and fourth["weights"] == second["weights"], "a shared function counts for the first"
