@@ -11,6 +11,7 @@ counts the mean instructions of a row of features. ``--update`` writes the table
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import re
 import subprocess
@@ -86,7 +87,7 @@ class Generated:
     headers: tuple[str, ...]
     feature: str = "float"
     scales: npt.NDArray[np.float32] | None = None
-    """A feature of ``int16_t`` is the number divided by this one, rounded; ``None`` for emlearn, which rounds alone."""
+    """A feature of ``int16_t`` is the number divided by this one, rounded; ``None`` if it is only made an integer."""
     sources: tuple[Path, ...] = ()
     include_dirs: tuple[Path, ...] = ()
     declarations: str = ""
@@ -126,14 +127,20 @@ def with_integers(model: Path, scales: npt.NDArray[np.float32]) -> Path:
     return path
 
 
+def scales_of(forest: Forest) -> npt.NDArray[np.float32]:
+    """Return a scale per feature with which its numbers become int16."""
+    # Powers of two, so that integers are as fine as int16 permits, and those of the digits exact.
+    scales: npt.NDArray[np.float32] = np.exp2(np.ceil(np.log2(np.abs(forest.rows).max(axis=0).clip(1) / 32767)))
+    return scales.astype(np.float32)
+
+
 def of_mlfbuild(trees: str, feature: str) -> Callable[[Forest, Path], Generated]:
     """Return the generator that compiles the ONNX file with the option ``trees``, for features of a C type."""
 
     def generate(forest: Forest, folder: Path) -> Generated:
         if feature == "float":
             return compiled(forest.model, trees, folder)
-        # Powers of two, so that integers are as fine as int16 permits, and those of the digits exact.
-        scales = np.exp2(np.ceil(np.log2(np.abs(forest.rows).max(axis=0).clip(1) / 32767))).astype(np.float32)
+        scales = scales_of(forest)
         made = compiled(with_integers(forest.model, scales), trees, folder)
         return replace(made, feature=feature, scales=scales)
 
@@ -180,18 +187,26 @@ def of_onnx2c(program: Path) -> Callable[[Forest, Path], Generated]:
     return generate
 
 
-def of_emlearn(method: str, dtype: str) -> Callable[[Forest, Path], Generated]:
-    """Return the generator that runs emlearn; the trees vote for labels, as it does by default."""
+def of_emlearn(method: str, dtype: str, *, scaled: bool = False) -> Callable[[Forest, Path], Generated]:
+    """Return the generator that runs emlearn; the trees vote for labels, as it does by default.
+
+    If ``scaled``, features have the scales that mlfbuild gets, which emlearn leaves to the training.
+    """
 
     def generate(forest: Forest, folder: Path) -> Generated:
         import emlearn
 
         folder.mkdir(parents=True)
-        emlearn.convert(forest.estimator, method=method, dtype=dtype).save(file=str(folder / "forest.h"), name="forest")
+        scales = scales_of(forest) if scaled else None
+        estimator = copy.deepcopy(forest.estimator)
+        for tree in (each.tree_ for each in estimator.estimators_ if scales is not None):
+            tree.threshold[:] /= scales[tree.feature]  # leaves have neither, and are not compared
+        emlearn.convert(estimator, method=method, dtype=dtype).save(file=str(folder / "forest.h"), name="forest")
         return Generated(
             f"(void)scores; return (int32_t)forest_predict(row, {forest.rows.shape[1]});",
             ("forest.h",),
             feature=dtype,
+            scales=scales,
             include_dirs=(folder, Path(emlearn.includedir)),
         )
 
@@ -250,6 +265,7 @@ def results(onnx2c: Path | None) -> list[Result]:
         **({"onnx2c": of_onnx2c(onnx2c)} if onnx2c else {}),
         "emlearn inline, float": of_emlearn("inline", "float"),
         "emlearn inline, int16": of_emlearn("inline", "int16_t"),
+        "emlearn inline, int16, scaled": of_emlearn("inline", "int16_t", scaled=True),
         "emlearn loadable, int16": of_emlearn("loadable", "int16_t"),
     }
     found = []

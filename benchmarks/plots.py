@@ -189,7 +189,7 @@ def forests_plot(found: Sequence[forests.Result]) -> Plot:
         rows = groups.setdefault(each.forest, {})
         rows[each.code] = (each.instructions, each.flash, each.ram + each.stack)
     title = "Instructions, flash and RAM of random forests by mlfbuild, onnx2c and emlearn"
-    return Plot(title, ("instructions", "flash", "RAM"), groups, sizes=True, left=164)
+    return Plot(title, ("instructions", "flash", "RAM"), groups, sizes=True, left=196)
 
 
 PLOTS: Mapping[str, Callable[[], Plot]] = {

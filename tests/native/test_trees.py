@@ -237,6 +237,49 @@ def test_code_is_comparisons_and_votes() -> None:
     )
 
 
+def with_weight(made: Trees, weight: float) -> Trees:
+    """Return ``made`` with the same weight for all votes."""
+    made.votes = [(*vote[:3], weight) for vote in made.votes]
+    return made
+
+
+def test_equal_votes_are_counted_in_a_word() -> None:
+    """Votes of 0.1 are rounded in each addition, so that 10 of them are not 1."""
+    random = np.random.default_rng(1)
+    x, whole = floats(random, 6), integers(random, 6, "int16")
+    # Leaves have up to three votes: 12 of 4 trees take 4 bits, and 8 targets a whole word.
+    counted = [
+        case(with_weight(forest(1, 3, trees=30, single=True), 0.1), x, "net0"),
+        case(with_weight(forest(2, 8), 0.1), x, "net1"),
+        case(with_weight(forest(3, 8), -0.3), whole, "net2"),
+        case(with_weight(forest(4, 1, trees=40, depth=1), 1 / 3), whole, "net3"),
+        case(with_weight(forest(5, 2, depth=0), 0.1), whole, "net4"),
+    ]
+    added = [
+        case(with_weight(forest(6, 9), 0.1), x, "net5"),
+        case(with_weight(forest(7, 3), 0.1), x, "net6", aggregate="MAX"),
+        case(forest(8, 3), x, "net7"),
+    ]
+    libraries = compiled(counted + added, "code")
+    assert ["votes = 0;" in generated(library) for library in libraries] == [True] * 5 + [False] * 3
+    assert_exact(counted + added, libraries)
+
+
+def test_counts_begin_at_one_base() -> None:
+    x, attributes = floats(np.random.default_rng(2), 6), with_weight(forest(1, 3, trees=9), 0.1).attributes("class")
+    outputs = {"label": (TensorProto.INT64, (ROWS,)), "scores": (TensorProto.FLOAT, (ROWS, 3))}
+    for base, counted in (([0.7, 0.7, 0.7], True), ([0.7, 0.8, 0.7], False)):
+        trees = ml("TreeEnsembleClassifier", ["x"], [*outputs], base_values=base, classlabels_int64s=[0, 1, 2],
+                   **attributes)  # fmt: skip
+        graph = parse_onnx(classical([trees], outputs, {"x": (TensorProto.FLOAT, x.shape)}), "net", "net.onnx")
+        library = compile_network(graph, options={"trees": "code"})
+        assert ("votes = 0;" in generated(library)) == counted
+        wanted = evaluate(graph, {"x": x})
+        (made,) = run_many_on_host([(library, library.modules[0], (x,))])
+        for name, result in zip(graph.outputs, made, strict=True):
+            np.testing.assert_array_equal(result.reshape(wanted[name].shape), wanted[name])
+
+
 def test_the_option_is_for_networks_with_trees() -> None:
     graph = parse_onnx(linear_pipeline(), "net", "net.onnx")
     for key, value in (("trees", "tables"), ("trees", "code"), ("tree-room", "4 KiB")):

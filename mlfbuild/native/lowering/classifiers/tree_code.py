@@ -24,6 +24,10 @@ there are few targets::
         break;
     }
 
+If all votes of a forest have one weight, as those of pure leaves, they are counted: ``votes`` is a word with the counts
+of all targets, to which a leaf adds ``0x10u`` for target 1 if counts have 4 bits, and a table has the float sum of each
+count. The order of the trees is then free, and one that lets C compilers leave out comparisons.
+
 If the leaves of a tree have one vote for the same target, ``leaf`` is the position of its weight instead. GCC makes
 jumps from comparisons to cases of it: the code of 30 trees with 3,477 nodes takes 72 kB on a Cortex-M4, instead of
 81 kB with the votes in the branches, for the same instructions. That is three times the flash of the tables, and for
@@ -54,6 +58,8 @@ _DEEPEST = 100
 """C compilers accept 127 nested blocks (C99, 5.2.4.1)."""
 _VARIABLES = 16
 """The most targets whose sums are variables, which a floating-point unit of 32 registers can hold."""
+_WORD = 32
+"""The bits of the word that counts the votes for all targets."""
 _LEAF = re.compile(r"leaf = (\d+);")
 _Votes = tuple[tuple[int, int], ...]
 """The target and the position of the weight of each vote of a leaf."""
@@ -77,25 +83,51 @@ def branch_code(
     # The most frequent weights first: instructions reach only the beginning of a table from one register.
     weights = Counter(weight.tobytes() for leaf in leaves for _, weight in leaf)
     places = {weight: at for at, (weight, _) in enumerate(weights.most_common())}
-    printer = _Printer(splits, leaves, places, [] if in_place else used.tolist(), len(base), node.operator.aggregate)
+    table = np.frombuffer(b"".join(places), np.float32)
+    most = len(roots) * max(map(len, leaves))
+    bits = most.bit_length() if _are_counted(node.operator, table, base, most) else 0
+    printer = _Printer(
+        splits, leaves, places, [] if in_place else used.tolist(), len(base), node.operator.aggregate, bits
+    )
     lines = [
         *([f"mlf_tree_positions(input, features, {len(used)}, {int(splits.nan_mode == 'FIRST')}, positions);"]
           if printer.used else []),
-        *(f"float sum{target} = base[{target}];" for target in range(len(base)) if printer.in_variables),
-        *([] if printer.in_variables else [f"memcpy(output, base, {base.nbytes});"]),
-        *(["uint32_t leaf;"] if roots.max() >= 0 else []),
-        *(line for number, root in enumerate(roots.tolist()) for line in printer.tree(number, root)),
-        *(f"output[{target}] = sum{target};" for target in range(len(base)) if printer.in_variables),
+        *printer.sums(),
+        *(["uint32_t leaf;"] if roots.max() >= 0 and not bits else []),
+        *(line for number, root in (_alike(splits, roots) if bits else enumerate(roots.tolist()))
+          for line in printer.tree(number, root)),
+        *printer.results(),
     ]  # fmt: skip
-    table = np.frombuffer(b"".join(places), np.float32)
+    if bits:
+        # Sums of equal weights depend on the number of votes alone, so all of them are added here.
+        sums = np.cumsum(np.append(base[:1], np.repeat(table, most)), dtype=np.float32)
+        tables = [array("sums", "float", sums)]
+    else:
+        tables = [array("weights", "float", table), array("base", "float", base)]
     return KernelCall("tree_ensemble", _HEADER, (
         *([Parameter("const uint16_t *", "features", Constant.array("features", "uint16_t", used.astype(np.uint16))),
            Parameter("int32_t *", "positions", ScratchBuffer(4 * len(used)))]
           if printer.used else []),
-        array("weights", "float", table),
-        array("base", "float", base),
+        *tables,
         *input_and_output(source, output),
     ), _for_each_row(lines, source, output))  # fmt: skip
+
+
+def _alike(splits: Splits, roots: Array) -> list[tuple[int, int]]:
+    """Return the number and the root of each tree; trees that begin with the same feature follow each other.
+
+    The most frequent features are first, and the greatest limits. C compilers then find more comparisons that a tree
+    before has decided: on the M4, forests of 10 trees take 4 to 7 % fewer instructions.
+    """
+    tops = [(int(splits.features[at]), -int(splits.limits[at])) if at >= 0 else (-1, 0) for at in roots.tolist()]
+    frequent = Counter(feature for feature, _ in tops)
+    return sorted(enumerate(roots.tolist()), key=lambda tree: (-frequent[tops[tree[0]][0]], *tops[tree[0]]))
+
+
+def _are_counted(operator: TreeEnsemble, weights: Array, base: Array, most: int) -> bool:
+    """Return whether all votes have one weight and all sums one base, and a word holds ``most`` votes per target."""
+    alike = len(weights) == 1 and len(np.unique(base.view(np.int32))) == 1
+    return operator.aggregate == "SUM" and alike and len(base) * most.bit_length() <= _WORD
 
 
 def _for_each_row(lines: Sequence[str], source: Tensor, output: Tensor) -> tuple[str, ...]:
@@ -148,15 +180,39 @@ class _Printer:
     """The features that are converted to integers; none if they are compared in place."""
     targets: int
     aggregate: str
+    bits: int
+    """Of the count of votes for a target, all of which are in ``votes``; 0 if weights are added."""
 
     @property
     def in_variables(self) -> bool:
         """Whether the sums are variables; otherwise they are elements of the output."""
         return self.targets <= _VARIABLES
 
+    def sums(self) -> Iterator[str]:
+        """Yield the lines before the trees, which begin the sums."""
+        if self.bits:
+            yield "uint32_t votes = 0;"
+        elif self.in_variables:
+            yield from (f"float sum{target} = base[{target}];" for target in range(self.targets))
+        else:
+            yield f"memcpy(output, base, {4 * self.targets});"
+
+    def results(self) -> Iterator[str]:
+        """Yield the lines behind the trees, which store the sums."""
+        for target in range(self.targets):
+            if self.bits:
+                # As bytes, which GCC loads from the table by one instruction, a float by two.
+                count = f"(votes >> {target * self.bits}) & {(1 << self.bits) - 1}u"
+                yield f"memcpy(&output[{target}], &sums[{count}], sizeof *output);"
+            elif self.in_variables:
+                yield f"output[{target}] = sum{target};"
+
     def tree(self, number: int, root: int) -> Iterator[str]:
         """Yield the lines of a tree: the search of the leaf, and its votes."""
         yield f"/* tree {number} */"
+        if self.bits:
+            yield from self._branches(root, 0, {})
+            return
         if root < 0:
             yield from self._votes(self._leaf(root))
             return
@@ -185,6 +241,10 @@ class _Printer:
     def _branches(self, at: int, level: int, reached: dict[_Votes, int]) -> Iterator[str]:
         """Yield the comparisons below ``at``, a node or a leaf; leaves are numbered in ``reached``."""
         indent = level * "    "
+        if at < 0 and self.bits:
+            counts = sum(1 << target * self.bits for target, _ in self._leaf(at))
+            yield f"{indent}votes += 0x{counts:x}u;"
+            return
         if at < 0:
             yield f"{indent}leaf = {reached.setdefault(self._leaf(at), len(reached))};"
             return

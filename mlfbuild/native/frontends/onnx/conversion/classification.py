@@ -80,15 +80,15 @@ def _softmax_of_nonzero(op: OpContext, scores: Tensor) -> Tensor:
 
 
 def greatest_class(op: OpContext, scores: Tensor) -> Tensor:
-    """Return the position of the first greatest score of each row, int32.
+    """Return the position of the first greatest score of each row, int64.
 
     ``scores`` are [rows, classes], and the result is [rows]. Of equal scores, the first one counts.
     """
-    return op.emit(ops.ArgMax(1), [scores], scores.shape[:1], DType.INT32)
+    return op.emit(ops.ArgMax(1), [scores], scores.shape[:1], DType.INT64)
 
 
 def labelled(op: OpContext, positions: Tensor, labels: Sequence[int] | Sequence[str]) -> Value:
-    """Return the label at each of the int32 ``positions``; a text is represented by its position, as int64.
+    """Return the label at each of the ``positions``, int32 or int64; a text is represented by its position, as int64.
 
     Labels 0, 1, 2 and so on need no table, and integer labels are looked up. The value has the texts as its ``labels``,
     which the generated header lists.
