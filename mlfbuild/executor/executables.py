@@ -24,7 +24,7 @@ from mlfbuild.executor.kernel_workspace import kernel_workspace
 from mlfbuild.executor.kernels import Kernels
 from mlfbuild.executor.operators import operator_functions
 from mlfbuild.executor.packed import packed_entry, packed_name, packed_plan
-from mlfbuild.executor.pools import PlacedPools, placed_pools, why_not_moved, why_not_shared
+from mlfbuild.executor.pools import PlacedPools, passed_pools, placed_pools, why_not_moved, why_not_shared
 from mlfbuild.executor.runtime import BUNDLED_FOLDER, FOLDER, RUNTIME_FOLDER, runtime_files
 from mlfbuild.executor.static_memory import StaticMemory
 from mlfbuild.executor.units import owner_name, units
@@ -44,6 +44,7 @@ from mlfbuild.library import (
     interface_parts,
     print_hook_type,
     print_static_hooked_run,
+    print_static_pools_declaration,
     struct_prefix,
     symbol_prefix,
 )
@@ -157,8 +158,9 @@ def executable(module: Module, placement: Placement = _ANYWHERE) -> Executable |
     kernels.require_called()
     found = _executable(kernels, placement)
     own = module.executor != "graph" and not module.model_id  # the native compiler writes the section into the code
-    placed = (found and found.workspace_size) or _pools(kernels, placement)
-    if placement.workspace and own and (why_not_moved(kernels) or not placed):
+    placed = (found and found.workspace_size) or _pools(kernels, placement) or passed_pools(module)
+    # What has no section of its own is in the usual one already.
+    if placement.workspace not in (None, WORKSPACE_SECTION) and own and (why_not_moved(kernels) or not placed):
         raise _not_placed(kernels)
     return found
 
@@ -169,7 +171,8 @@ def _not_placed(kernels: Kernels) -> UsageError:
     if why:
         hint = f"{hint}, or place *libmlf_{name}.a:*({WORKSPACE_SECTION}) in the linker script"
     elif passed:
-        why, hint = f"the firmware passes it ({', '.join(passed)})", f"{hint}, and place what the firmware passes"
+        why = f"the firmware passes it ({', '.join(passed)}), and its header does not define the size"
+        hint = f"{hint}, and place what the firmware passes"
     reason = f"the workspace cannot be placed: {why or 'it has none'}"
     return UsageError("placement-without-workspace", place=name, reason=reason, hint=hint)
 
@@ -276,7 +279,8 @@ def _pools(kernels: Kernels, placement: Placement) -> tuple[PlacedPools, ...]:
 
     The native compiler writes the section into its code.
     """
-    moved = placement.shares_workspace or (placement.workspace and not kernels.module.model_id)
+    placed = placement.workspace not in (None, WORKSPACE_SECTION) and not kernels.module.model_id
+    moved = placement.shares_workspace or placed
     return placed_pools(kernels) if moved else ()
 
 
@@ -312,8 +316,9 @@ def _with_interface(kernels: Kernels, placement: Placement) -> Executable:
     needed = kernel_workspace(kernels)
     renamed, stubs = _spelling(name, header)
     pools = _pools(kernels, placement)
-    memory = StaticMemory(name, needed, placement, pools=pools)
-    around = bool(needed or module.runtime or pools or memory.shared)
+    passed = passed_pools(module) if placement.workspace or placement.shares_workspace else ()
+    memory = StaticMemory(name, needed, placement, pools=pools, passed=passed)
+    around = bool(needed or module.runtime or pools or passed)
     if around:
         runs = ("run", "run_hooked") if module.complete else ("run",)
         renamed |= {f"{header}_{run}": f"mlf_{module.name}_inner_{run}" for run in runs} | _without_pools(module, pools)
@@ -321,8 +326,19 @@ def _with_interface(kernels: Kernels, placement: Placement) -> Executable:
     if around:
         around_it = print_around(module, memory)
         code[f"{FOLDER}/{module.name}_entry.c"] = around_it.encode()
-    generated = {**_runtime(module), **stubs, **code}
-    return Executable(tuple(code), _include_dirs(module), _runtime_dirs(module), generated, needed)
+    headers = _pools_header(module) if passed else {}
+    generated = {**_runtime(module), **stubs, **code, **headers}
+    folders = (*([INCLUDE_DIR] if headers else []), *_include_dirs(module))
+    return Executable(tuple(code), folders, _runtime_dirs(module), generated, needed)
+
+
+def _pools_header(module: Module) -> dict[str, Content]:
+    """Return the header of the function that returns the pools that firmware passes, and its path."""
+    name, prefix = facts_header(module.name), struct_prefix(module.name)
+    declared = print_static_pools_declaration(prefix.removeprefix(struct_prefix("")), workspace_io=module.workspace_io)
+    guard = f"{name.removesuffix('.h').upper()}_H_"
+    text = guarded(guard, module_notice(module.name), [f'#include "{prefix}.h"', declared])
+    return {f"{INCLUDE_DIR}/{name}": text.encode()}
 
 
 def _runtime(module: Module) -> dict[str, Content]:

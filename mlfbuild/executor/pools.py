@@ -26,7 +26,7 @@ from mlfbuild.c_analysis import object_section_size
 from mlfbuild.core import Mistake
 from mlfbuild.executor.kernel_workspace import kernel_workspace
 from mlfbuild.executor.kernels import Kernels
-from mlfbuild.library import SHARED_WORKSPACE, Module, sanitize_name
+from mlfbuild.library import SHARED_WORKSPACE, Module, Pool, sanitize_name
 from mlfbuild.library.cgen import ALIGNMENT, WORKSPACE_SECTION, aligned
 
 _POOL = re.compile(
@@ -135,11 +135,24 @@ def why_not_shared(module: Module, workspace: str) -> Mistake | None:
     if why:
         return _refused(why, _REMOVE)
     moved = placed_pools(kernels)
-    passed = [pool.name for pool in module.pools if pool.kind == "workspace" and pool.external]
-    if passed and not moved and not kernel_workspace(kernels):
-        reason = f"the firmware passes all of its workspace ({', '.join(passed)})"
+    external = [pool.name for pool in module.pools if pool.kind == "workspace" and pool.external]
+    passed = passed_pools(module)
+    if passed and module.workspace_io:
+        return _refused(f"its inputs and outputs are in its pool {external[0]} between runs", _REMOVE)
+    if external and not passed and not moved and not kernel_workspace(kernels):
+        reason = f"the firmware passes its workspace ({', '.join(external)}), and its header does not define the size"
         return _refused(reason, "remove it from the list, and pass the same memory to models that take turns")
     return None
+
+
+def passed_pools(module: Module) -> tuple[Pool, ...]:
+    """Return the pools for workspaces that the caller of ``module`` passes; empty if the size of one is not known.
+
+    Modules of the native compiler have none, because their code defines an array for each.
+    """
+    found = tuple(pool for pool in module.pools if pool.kind == "workspace" and pool.external)
+    known = not module.model_id and all(pool.size is not None for pool in found)
+    return found if known else ()
 
 
 def why_not_moved(kernels: Kernels) -> str:

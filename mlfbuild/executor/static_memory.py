@@ -1,7 +1,7 @@
 """The static memory of a module's runs: its own variable, or the one that models share.
 
-In a workspace that is shared or has a section, the memory pools of the module's code come first, and the generated
-workspace follows, because one run uses both.
+In a workspace that is shared or has a section, the memory pools of the module's code come first, the generated
+workspace follows, and the pools that firmware passes are last, because one run uses all of them.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mlfbuild.executor.pools import PlacedPools
+from mlfbuild.library import Pool
 from mlfbuild.library.cgen import (
     ALIGNMENT,
     SCRATCH_TYPES,
     WORKSPACE_SECTION,
+    aligned,
     print_shared_workspace,
     union_members,
 )
@@ -33,11 +35,13 @@ class StaticMemory:
     """The C types of the elements that it holds."""
     pools: tuple[PlacedPools, ...] = ()
     """The pools of the module's code that are in it."""
+    passed: tuple[Pool, ...] = ()
+    """The pools of known sizes that firmware passes and that are in it."""
 
     @property
     def shared(self) -> bool:
         """Whether runs use the shared workspace; a module without static memory does not."""
-        return bool(self.placement.shared_workspace) and bool(self.pools or self.size)
+        return bool(self.placement.shared_workspace) and bool(self.pools or self.size or self.passed)
 
     def at(self, offset: int) -> str:
         """Return the address in C of the byte at ``offset`` of the generated workspace.
@@ -52,6 +56,13 @@ class StaticMemory:
     def name(self) -> str:
         """The variable in C."""
         return self.placement.shared_workspace if self.shared else f"{self.prefix}_workspace"
+
+    def passed_addresses(self) -> Iterator[tuple[str, str]]:
+        """Yield the name of each pool that firmware passes, and its address in C."""
+        offset = aligned(self.size)
+        for pool in self.passed:
+            yield pool.name, self.at(offset)
+            offset += aligned(pool.size or 0)
 
     @property
     def _bytes(self) -> str:
@@ -68,6 +79,8 @@ class StaticMemory:
     def definition(self) -> str:
         """Return the definition of the variable, a union of the types of its elements; empty if there is none."""
         size = self._start + self.size
+        if self.passed:
+            size = aligned(size) + sum(aligned(pool.size or 0) for pool in self.passed)
         alignment = max([ALIGNMENT, *(pool.alignment for pools in self.pools for pool in pools.pools)])
         prototypes = [f"\n{pools.prototype}" for pools in self.pools]
         if self.shared:

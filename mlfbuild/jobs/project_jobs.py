@@ -171,8 +171,8 @@ def _compile_job(
 ) -> CompileJob:
     only = only_memory(model, target) if model.memories else None
     limit, limited = ram_limit(model, target, shares)
-    # The usual section needs no key, which archives with a workspace of their own do not accept.
-    named = only is not None and not only.main
+    # The usual section needs no key, except that pools which firmware passes are in no section without one.
+    named = only is not None and (not only.main or model.compiler != "native")
     choices = Choices(model.dims, model.state, model.signature, model.constants)
     request = CompileRequest(
         name=model.name,

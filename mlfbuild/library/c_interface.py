@@ -249,3 +249,17 @@ def print_static_hooked_run(module: str, *about: str, workspace_io: bool = False
             ");",
         ]
     )
+
+
+def print_static_pools_declaration(module: str, *, workspace_io: bool) -> str:
+    """Return the declaration of ``mlf_<module>_static_pools``; ``module`` is the module's name in C.
+
+    With ``workspace_io``, inputs and outputs are in the pools, and the module has functions that map them.
+    """
+    maps = f"tvmgen_{module}_map_inputs, tvmgen_{module}_map_outputs and " if workspace_io else ""
+    about = brief(
+        f'returns the memory pools of module "{module}" in a static workspace, for one run at a time',
+        "If the firmware does not call it, that workspace is not in the image (-Wl,--gc-sections).",
+        rf"\return pools for {maps}tvmgen_{module}_run",
+    )
+    return f"{about}\nstruct tvmgen_{module}_workspace_pools mlf_{module}_static_pools(void);"

@@ -89,8 +89,8 @@ def test_classes_of_parameters(shape: tuple[int, ...], name: str) -> None:
     assert class_of(np.zeros(shape, np.int32)) == name
 
 
-POOLS = {"conv-aotc": False, "conv-aotp": True, "byoc-aotp": True, "kws_int8-aotc": True}
-"""Archives whose code defines a pool, and whether they are tested in the sweep."""
+POOLS = {"conv-aotc": False, "conv-usmp_external": False, "conv-aotp": True, "byoc-aotp": True, "kws_int8-aotc": True}
+"""Archives with a pool in the code or of the caller, and whether they are tested in the sweep."""
 
 
 @pytest.mark.parametrize(
@@ -122,34 +122,46 @@ def test_results_do_not_depend_on_sections(
         assert found[section]["sh_size"] > 0
 
 
+@pytest.mark.parametrize(
+    ("name", "size", "pools", "memory"),
+    [
+        ("conv-aotc", 58928, False, "ddr"),
+        ("conv-usmp_external", 47408, True, "ddr"),
+        pytest.param("conv-usmp_external", 47408, True, "sram", marks=pytest.mark.sweep),
+    ],
+)
 def test_pool_of_an_archive_is_in_the_memory_of_its_model(
-    shared: Path, tmp_path: Path, tool: Callable[..., str]
+    shared: Path, tmp_path: Path, tool: Callable[..., str], name: str, size: int, pools: bool, memory: str
 ) -> None:
     tool("cmake", "ninja", "arm-none-eabi-gcc")
     (tmp_path / "mlfbuild.yml").write_text(
-        "mlfbuild: 1\ntargets:\n  m55: {cpu: cortex-m55, board: mps3-an547, memories: {dtcm: {}, ddr: {size: 1 MiB}}}\n"
-        f"models: {{conv: {{source: {shared}/archives/conv-aotc.tar, memories: [ddr], budget: {{ddr: 58 KiB}}}}}}\n"
+        "mlfbuild: 1\ntargets:\n  m55:\n    cpu: cortex-m55\n    board: mps3-an547\n"
+        "    memories: {dtcm: {}, sram: {}, ddr: {size: 1 MiB}}\n"
+        f"models:\n  conv: {{source: {shared}/archives/{name}.tar, memories: [{memory}],"
+        f" budget: {{{memory}: {size}}}}}\n"
         "firmware: {app: {sources: [main.c]}}\n"
     )
+    passed = "struct tvmgen_conv_workspace_pools pools = mlf_conv_static_pools();" if pools else ""
     (tmp_path / "main.c").write_text(
-        '#include "tvmgen_conv.h"\nint main(void) {\n    struct tvmgen_conv_inputs in;\n'
-        "    struct tvmgen_conv_outputs out;\n    return tvmgen_conv_run(&in, &out);\n}\n"
+        f'#include "{"mlf" if pools else "tvmgen"}_conv.h"\nint main(void) {{\n    struct tvmgen_conv_inputs in;\n'
+        f"    struct tvmgen_conv_outputs out;\n    {passed}\n"
+        f"    return tvmgen_conv_run(&in, &out{', &pools' if pools else ''});\n}}\n"
     )
     project = load(tmp_path / "mlfbuild.yml")
     targets = target_jobs(project)
     build(targets, firmware_jobs(project, targets))
     with (tmp_path / "build/m55/app/app.elf").open("rb") as file:
         symbols = {each.name: each for each in ELFFile(file).get_section_by_name(".symtab").iter_symbols()}
-    ddr = BOARDS["mps3-an547"].regions["DDR"]
-    assert ddr.origin <= symbols["tvmgen_conv_workspace"]["st_value"] < ddr.origin + ddr.size
-    assert symbols["tvmgen_conv_workspace"]["st_size"] == 58928 and "global_workspace" not in symbols
-    (tmp_path / "mlfbuild.yml").write_text((tmp_path / "mlfbuild.yml").read_text().replace("58 KiB", "57 KiB"))
+    place = BOARDS["mps3-an547"].regions["DDR" if memory == "ddr" else "RAM"]
+    assert place.origin <= symbols["tvmgen_conv_workspace"]["st_value"] < place.origin + place.size
+    assert symbols["tvmgen_conv_workspace"]["st_size"] == size and "global_workspace" not in symbols
+    (tmp_path / "mlfbuild.yml").write_text((tmp_path / "mlfbuild.yml").read_text().replace(f"{size}", f"{size - 1}"))
     project = load(tmp_path / "mlfbuild.yml")
     targets = target_jobs(project)
     with pytest.raises(OverBudgetError) as caught:
         build(targets, firmware_jobs(project, targets))
     (problem,) = caught.value.problems
-    assert problem.code == "memory-over-budget" and "58,928" in problem.reason
+    assert problem.code == "memory-over-budget" and f"{size:,}" in problem.reason
 
 
 CANNOT = [
@@ -189,7 +201,7 @@ def test_data_that_cannot_be_placed_is_rejected(
     assert not (tmp_path / "tree").exists()
 
 
-@pytest.mark.parametrize("name", ["add-aotc", "operator-add", "conv-usmp_external"])
+@pytest.mark.parametrize("name", ["add-aotc", "operator-add"])
 def test_module_without_static_workspace_has_none_to_place(shared: Path, tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError) as caught:
         placed(shared, name, Placement(workspace=".far"), tmp_path)

@@ -19,7 +19,7 @@ from mlfbuild.library.keys import Placement
 from mlfbuild.native.build import compile_graph
 from mlfbuild.native.graph import ops
 from mlfbuild.targets import CPUS
-from support.aot_archives import aot_archive
+from support.aot_archives import POOLS, WORKSPACE_IO, aot_archive
 from support.errors import assert_printed, raises
 from support.foreign_archives import allocating, graph_archive, with_runtime, written
 from support.host_c import SANITIZERS, WARNINGS, run
@@ -154,6 +154,7 @@ CASE = """\
         return tvmgen_{name}_run{hooked};
     }}"""
 HOOKED = "_hooked(&in, &out, ask, NULL)"
+ARGUMENTS = {"passed": "(&in, &out, (struct tvmgen_passed_workspace_pools[]){mlf_passed_static_pools()})"}
 
 
 def of_native(executor: str, name: str = "", **options: bool | str) -> Library:
@@ -166,7 +167,10 @@ def of_native(executor: str, name: str = "", **options: bool | str) -> Library:
 
 
 def libraries(folder: Path, shared: Path) -> list[Library]:
-    """Return archives with pools, with kernels that allocate, and with their runtime; then hooked ones."""
+    """Return archives with pools, with kernels that allocate, with their runtime, and with pools of the caller.
+
+    Hooked ones follow.
+    """
     (folder / "net.tar").write_bytes(aot_archive())
     found = [shared / f"archives/{name}.tar" for name in ("many-aotc", "byoc-aotp")]
     found += [folder / "net.tar", written(folder, allocating(graph_archive(7)))]
@@ -174,6 +178,9 @@ def libraries(folder: Path, shared: Path) -> list[Library]:
     bundled = written(folder, with_runtime(allocating(graph_archive(7)), folder, most=24), "bundled.tar")
     options = {"runtime": "bundled", "module-name": "bundled"}
     libraries.append(compiler_called("archive").compile(CompileRequest("b", bundled, CPUS["host"], options=options)))
+    (folder / "pools.tar").write_bytes(aot_archive(POOLS))
+    wanted = CompileRequest("p", folder / "pools.tar", CPUS["host"], options={"module-name": "passed"})
+    libraries.append(compiler_called("archive").compile(wanted))
     libraries.append(of_native("aot", "packed", **{"interface-api": "packed"}))
     return [*libraries, of_native("aot", hook=True), of_native("graph", hook=True)]
 
@@ -199,10 +206,10 @@ def test_module_of_any_kind_refuses_to_run_inside_another(
         names.append(module.name)
     count = len(names) - 2
     cases = [
-        *(CASE.format(which=at, name=name, hooked="(&in, &out)") for at, name in enumerate(names)),
+        *(CASE.format(which=at, name=name, hooked=ARGUMENTS.get(name, "(&in, &out)")) for at, name in enumerate(names)),
         *(CASE.format(which=at, name=name, hooked=HOOKED) for at, name in ((-1, "aot"), (-2, "graph"))),
     ]
-    includes = "\n".join(f'#include "tvmgen_{name}.h"' for name in names)
+    includes = "\n".join(f'#include "{"mlf" if name in ARGUMENTS else "tvmgen"}_{name}.h"' for name in names)
     sources[0].write_text(MAIN.format(includes=includes, cases="\n".join(cases), count=count))
     run(["gcc", "-std=c11", *SANITIZERS, *flags, *sources, "-lm", "-o", tmp_path / "program"])
     run([tmp_path / "program"])
@@ -215,10 +222,10 @@ def test_reasons_why_a_workspace_cannot_be_shared(tmp_path: Path, shared: Path, 
     (tmp_path / "pool.c").write_text("#include <stdint.h>\n" + POOL.format(16, "inside", 400).replace("static ", ""))
     run([tool("gcc"), "-c", tmp_path / "pool.c", "-o", tmp_path / "pool.o"])
     compiled = CodegenFile(PurePosixPath("host/lib/pool.o"), (tmp_path / "pool.o").read_bytes())
-    many = module_of(shared, "many-aotc")
+    many, external = module_of(shared, "many-aotc"), module_of(shared, "conv-usmp_external")
     other = CodegenFile(PurePosixPath("host/src/other.c"), b"static uint8_t other[16];\n")
     refused = {
-        "pools of the caller": (module_of(shared, "conv-usmp_external"), "sram"),
+        "pool of unknown size": (replace(external, pools=(replace(external.pools[0], size=None),)), "sram"),
         "pool in an object": (replace(many, codegen=(*many.codegen, compiled)), "400 bytes"),
         "inputs in the pool": (replace(many, workspace_io=True), "global_workspace"),
         "pool in another form": (
@@ -242,11 +249,12 @@ def test_reasons_why_a_workspace_cannot_be_shared(tmp_path: Path, shared: Path, 
 def test_error_has_the_place_in_the_project_file(
     tmp_path: Path, shared: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    archives = shared / "archives"
+    (tmp_path / "io.tar").write_bytes(aot_archive(WORKSPACE_IO))
     (tmp_path / "mlfbuild.yml").write_text(
-        f"mlfbuild: 1\ntargets: {{m4: {{cpu: cortex-m4}}}}\nmodels:\n  many: {{source: {archives}/many-aotc.tar}}\n"
-        f"  conv: {{source: {archives}/conv-usmp_external.tar}}\nshare-workspace: [many, conv]\n"
+        f"mlfbuild: 1\ntargets: {{m4: {{cpu: cortex-m4}}}}\nmodels:\n"
+        f"  many: {{source: {shared}/archives/many-aotc.tar}}\n"
+        "  net: {source: io.tar}\nshare-workspace: [many, net]\n"
     )
     assert command_line(["-C", str(tmp_path), "check"]) == 2
     place = "mlfbuild.yml:6:25: share-workspace[1]"
-    assert_printed(capsys.readouterr().err, "workspace-cannot-be-shared", place, "conv-usmp_external.tar", "sram")
+    assert_printed(capsys.readouterr().err, "workspace-cannot-be-shared", place, "io.tar", "sram")

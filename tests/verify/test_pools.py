@@ -6,10 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from elftools.elf.elffile import ELFFile
 
 from mlfbuild.archive import read_archive
 from mlfbuild.jobs.tree import TreeSettings, unpack
 from mlfbuild.jobs.tree.verification import module_header
+from mlfbuild.library.keys import Placement
 from mlfbuild.native.graph import DType, Graph, Node, Tensor, ops
 from mlfbuild.targets import RUNTIME, Board, board_called, cpu_called, toolchain_file
 from mlfbuild.verify.image import read_subject
@@ -20,6 +22,7 @@ from support.host_c import WARNINGS, run, write_tree
 from support.native import compile_network
 
 M4 = board_called("mps2-an386")
+UNPLACED = Placement()
 ARENA = {POOLS: (32, 32), WORKSPACE_IO: (80, 80)}
 """Bytes that are brought, and up to the last one that is written."""
 
@@ -35,9 +38,16 @@ def vectors(tmp_path: Path) -> Path:
     return tmp_path / "net.npz"
 
 
-def verify(folder: Path, vectors: Path, memory: str, board: Board | None, statement: str = "") -> VerifyReport:
+def verify(
+    folder: Path,
+    vectors: Path,
+    memory: str,
+    board: Board | None,
+    statement: str = "",
+    placement: Placement = UNPLACED,
+) -> VerifyReport:
     library = read_archive(aot_archive(memory, statement), "net.tar")
-    unpack(library, folder / "tree", archive_id="")
+    unpack(library, folder / "tree", archive_id="", settings=TreeSettings(placement=placement))
     toolchain = toolchain_file(cpu_called(board.cpu)) if board else None
     return verify_module(folder / "tree", library.modules[0], board, vectors, folder / "work", toolchain=toolchain)
 
@@ -48,6 +58,23 @@ def test_pools_are_provided_and_measured(tmp_path: Path, vectors: Path, memory: 
     report = verify(tmp_path, vectors, memory, board)
     assert report.passed, report.text()
     assert (report.cases, report.workspace_size, report.workspace_used) == (3, *ARENA[memory])
+
+
+@pytest.mark.parametrize("board", [None, M4], ids=["host", "m4"])
+def test_first_run_uses_the_pools_of_the_module_if_they_are_placed(
+    tmp_path: Path, vectors: Path, board: Board | None
+) -> None:
+    placement = Placement(workspace=".bss.far")
+    report = verify(tmp_path, vectors, POOLS, board, placement=placement)
+    assert report.passed, report.text()
+    (image,) = (tmp_path / "work").rglob("verify.elf")
+    with image.open("rb") as file:
+        symbols = {each.name: each["st_size"] for each in ELFFile(file).get_section_by_name(".symtab").iter_symbols()}
+    assert (symbols["tvmgen_net_workspace"], symbols["tvmgen_net_flash"]) == (32, 32)
+    # A fault of this run alone is found: the other one gets pools with a guard behind them.
+    again = "static int runs; if (runs++ % 2 == 0) sum[2] = 0;"
+    report = verify(tmp_path / "again", vectors, POOLS, board, again, placement)
+    assert report.text().startswith("net: case 0, output 0 (output), element 2"), report.text()
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from mlfbuild.library import CInterface, Member, brief, guarded, interface_parts, interface_structs, macro_words
+from mlfbuild.library import (
+    CInterface,
+    Member,
+    brief,
+    guarded,
+    interface_parts,
+    interface_structs,
+    macro_words,
+    print_static_pools_declaration,
+)
 from mlfbuild.library.cgen import STATE_ALIGNMENT, braces, busy_name, floating, joined, print_busy, text
 from mlfbuild.library.keys import Placement
 from mlfbuild.native.graph import DType
@@ -17,7 +26,7 @@ from mlfbuild.native.printing.notices import header_notice
 from mlfbuild.native.printing.program import LinkedModel
 from mlfbuild.native.printing.trace import print_declarations
 from mlfbuild.native.printing.variants import Variant, print_declaration, whole
-from mlfbuild.native.printing.workspace import print_memory_types, print_static_pools_declaration, shares_workspace
+from mlfbuild.native.printing.workspace import print_memory_types, shares_workspace
 
 MISRA_DEVIATIONS = (
     "2.3", "2.4", "2.5", "8.7", "8.9", "8.11", "9.2", "9.3", "10.1", "10.3", "10.4", "10.6",
@@ -122,7 +131,7 @@ def _own_part(program: LinkedModel, *, shares: bool) -> Iterator[str]:
         yield print_busy(name)
     yield from print_memory_types(program)
     if program.form.arena_io:
-        yield print_static_pools_declaration(program)
+        yield print_static_pools_declaration(program.name, workspace_io=True)
     else:
         yield from _workspace_sizes(program)
     yield (brief("Alignment of a workspace in bytes") + f"\n#define {upper}_WORKSPACE_ALIGNMENT {program.alignment}")

@@ -178,17 +178,6 @@ def in_own_section(name: str) -> list[str]:
     return ["#if defined(__GNUC__) && defined(__ELF__)", f'__attribute__((section(".text.{name}")))', "#endif"]
 
 
-def print_static_pools_declaration(program: LinkedModel) -> str:
-    """Return the declaration of the function that returns the static workspace of a model with ``io: arena``."""
-    name = program.name
-    about = brief(
-        f'returns the memory pools of module "{name}" in a static workspace, for one run at a time',
-        "If the firmware does not call it, that workspace is not in the image (-Wl,--gc-sections).",
-        rf"\return pools for tvmgen_{name}_map_inputs, tvmgen_{name}_map_outputs and tvmgen_{name}_run",
-    )
-    return f"{about}\nstruct {program.prefix}_workspace_pools mlf_{name}_static_pools(void);"
-
-
 def print_pool_functions(program: LinkedModel) -> Iterator[str]:
     """Yield the functions of a model with ``io: arena`` that return its static workspace, inputs and outputs."""
     name, prefix, ports = program.name, program.prefix, program.interface

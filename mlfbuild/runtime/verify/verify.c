@@ -24,6 +24,7 @@
  *   MODULE_RUN_IN(inputs, outputs, workspace, state)  the second run: with a workspace of this file, if it takes one
  *   MODULE_RESET(state)          reset the state, if its caller provides one
  *   MODULE_POOLS, MODULE_POOL_MEMBERS(workspaces)  the struct of memory pools, and its initializer, if it takes them
+ *   MODULE_STATIC_POOLS          a function that returns pools for the first run, if the module is built with one
  *   MODULE_CONSTANTS             definitions of the pools of constants, if it has any
  *   MODULE_MAP_INPUTS(pools), MODULE_MAP_OUTPUTS(pools)  the addresses of inputs and outputs, if they are in the pools
  *   MODULE_SUBJECT               everything that a check must know about the module, as JSON in the image
@@ -154,14 +155,24 @@ static MODULE_POOLS pools;
 MODULE_CONSTANTS
 #endif
 
-static void set_pools(void)
+#if defined(MODULE_STATIC_POOLS) && defined(__ELF__)
+MODULE_POOLS MODULE_STATIC_POOLS(void) __attribute__((weak));
+#define HAS_STATIC_POOLS (MODULE_STATIC_POOLS != 0)
+#else
+#define HAS_STATIC_POOLS 0
+#undef MODULE_STATIC_POOLS
+#define MODULE_STATIC_POOLS() pools
+#endif
+
+static void set_pools(int run)
 {
     const MODULE_POOLS ours = MODULE_POOL_MEMBERS(workspaces);
-    pools = ours;
+    pools = run == 0 && HAS_STATIC_POOLS ? MODULE_STATIC_POOLS() : ours;
 }
 #else
-static void set_pools(void)
+static void set_pools(int run)
 {
+    (void)run;
 }
 #endif
 
@@ -330,6 +341,7 @@ static int run_once(int in, struct output *out, uint32_t position, int run, uint
     if (!provide_inputs(in, position, run, paint)) {
         return 0;
     }
+    set_pools(run);
     measured_call(&record, run, paint * 0x01010101u);
     for (uint32_t i = 0; i < WORKSPACES; i++) {
         record.workspace_used += used(workspaces[i], paint);
@@ -366,7 +378,7 @@ int main(int argc, char **argv)
 #endif
     uint8_t paint = 0xA5; /* changes from run to run, because a write of the paint's own value would not be detected */
     lay_out_memory();
-    set_pools();
+    set_pools(0);
     set_pointers();
     prepare(state, STATE_PAINT);
 #ifdef MODULE_RESET

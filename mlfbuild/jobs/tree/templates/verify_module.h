@@ -21,6 +21,9 @@
 {% endif %}
 {% if pools %}
 #define MODULE_POOLS struct {{ prefix }}_workspace_pools
+{% if not workspace_io %}
+#define MODULE_STATIC_POOLS mlf_{{ prefix.removeprefix("tvmgen_") }}_static_pools
+{% endif %}
 #define MODULE_POOL_MEMBERS(workspaces) {{ "{" }}{{ pools | join(", ") }}{{ "}" }}
 {% endif %}
 {% if constants %}
