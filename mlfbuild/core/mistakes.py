@@ -65,7 +65,7 @@ def unknown(what: str, word: str, known: Iterable[str], code: str = "") -> Mista
     """
     words = list(known)
     few = ", ".join(words[:_FEW]) + (", ..." if len(words) > _FEW else "")
-    near = suggestion(word, words) or f" (known: {few})"
+    near = suggestion(word, words) or (f" (known: {few})" if words else "")
     return Mistake(
         code or f"unknown-{what.lower().replace(' ', '-')}", reason=f"unknown {what} {in_quotes(word)}{near}"
     )

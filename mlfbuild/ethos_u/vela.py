@@ -47,6 +47,7 @@ _REASON = re.compile(
     re.MULTILINE,
 )
 _WRONG_OPTION = re.compile(r"^ethosu\.vela\.errors\.C\w+OptionError: '?Error: (?P<reason>[^\n]*?)'?$", re.MULTILINE)
+_UNKNOWN_OPERATOR = re.compile(r"Unrecognised ignore_ops value '(?P<name>\w+)'")
 _KIB = 1024
 
 
@@ -127,6 +128,10 @@ def _refuse_keys(printed: str) -> None:
     if found is not None:
         reason = f"Vela refuses a key: {found['reason']}"
         raise UsageError("npu-refused-by-vela", place="npu", reason=reason, hint="correct system-config or config")
+    unknown = _UNKNOWN_OPERATOR.search(printed)
+    if unknown is not None:
+        reason, hint = f"Vela has no operator {unknown['name']}", "use the name in TFLite, such as SOFTMAX"
+        raise UsageError("npu-refused-by-vela", place="npu.keep-on-core", reason=reason, hint=hint)
 
 
 def _arguments(npu: Npu) -> Iterator[str]:

@@ -122,14 +122,14 @@ def check_ram(job: CompileJob, library: Library) -> None:
     for module in library.modules:
         arena = arena_size(module)
         if arena + module.state_size > job.ram_limit:
-            limit = f"the board of target {job.target!r} has {job.ram_limit} bytes of RAM"
+            limit = f"the board of target {job.target!r} has {job.ram_limit:,} bytes of RAM"
             if job.ram_name:
-                limit = f"the model may take {job.ram_limit} bytes of {job.ram_name} on target {job.target!r}"
-            state = f" and a state of {module.state_size}" if module.state_size else ""
+                limit = f"the model may take {job.ram_limit:,} bytes of {job.ram_name} on target {job.target!r}"
+            state = f" and a state of {module.state_size:,}" if module.state_size else ""
             raise UnsupportedModelError(
                 "arena-larger-than-ram",
                 place=f"{job.request.source}: module {module.name!r}",
-                reason=f"needs an arena of {arena} bytes{state}, but {limit}",
+                reason=f"needs an arena of {arena:,} bytes{state}, but {limit}",
                 hint=_less_memory(job, module.name, job.ram_limit),
             )
 
@@ -139,6 +139,8 @@ def _less_memory(job: CompileJob, module: str, limit: int) -> str:
     from mlfbuild.executor import ram_size
 
     advice = "choose a larger board or a smaller model"
+    if job.ram_name:
+        advice = f"give it more of {job.ram_name} or another memory in memories, or choose a smaller model"
     options = {**job.request.options, "memory": "smallest"}
     compiler = compiler_called(job.compiler)
     # Compilers other than the native one do not have the option.
@@ -148,5 +150,5 @@ def _less_memory(job: CompileJob, module: str, limit: int) -> str:
     library = compiler.compile(replace(job.request, options=options))
     (need,) = (ram_size(other) for other in library.modules if other.name == module)
     if need <= limit:
-        return f"set 'options: {{memory: smallest}}', with which the model needs {need} bytes"
-    return f"{advice} ('options: {{memory: smallest}}' would still need {need} bytes)"
+        return f"set 'options: {{memory: smallest}}', with which the model needs {need:,} bytes"
+    return f"{advice} ('options: {{memory: smallest}}' would still need {need:,} bytes)"

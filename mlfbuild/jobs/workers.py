@@ -103,11 +103,14 @@ def _call(function: Callable[[A], R], argument: A) -> R:
         os._exit(end.code if isinstance(end.code, int) else 1)  # the pool would handle it as a result and continue
 
 
-def _end_workers() -> None:
+def _end_workers(executor: ProcessPoolExecutor) -> None:
     """End all workers; each also ends its external program, even if the signal reached only this process."""
-    for worker in multiprocessing.active_children():
-        worker.terminate()
-    _pool.cache_clear()
+    with stops_held():  # terminals and `timeout` often send a second signal
+        for worker in multiprocessing.active_children():
+            worker.terminate()
+        _pool.cache_clear()
+        # At its exit, Python 3.11 writes to the pipe of an executor that is just closing it, and prints a traceback.
+        executor.shutdown()
 
 
 @dataclass(frozen=True)
@@ -214,7 +217,7 @@ def map_in_workers(
         _pool.cache_clear()
         raise _worker_died() from None
     except KeyboardInterrupt:
-        _end_workers()
+        _end_workers(pool.executor)
         # The executor sets the error of those that are left; Python 3.11 prints a traceback if one was cancelled.
         futures = []
         raise

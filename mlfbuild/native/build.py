@@ -272,7 +272,7 @@ def _check_trees(graph: Graph, request: CompileRequest) -> None:
         raise UsageError(
             "trees-without-trees",
             place=f"{request.name}: options.{given}",
-            reason="selects the form of decision trees, and the model has none",
+            reason="is an option of decision trees, and the model has none",
             hint="remove it",
         )
 

@@ -56,6 +56,8 @@ class NativeCompiler:
         return outline_library(request.name, form_of(request))
 
     def _check(self, request: CompileRequest) -> None:
+        from mlfbuild.native.request_checks import check_request
+
         refuse_options(self, request)
         if "tflm" in request.options and request.source.suffix.lower() == ".onnx":
             raise UsageError(
@@ -91,6 +93,7 @@ class NativeCompiler:
             self._check_graph(request)
         elif request.options.get("interface-api") == "packed":
             self._check_packed(request)
+        check_request(request)
 
     def _check_npu(self, request: CompileRequest) -> None:
         """Refuse what an NPU's part of a network cannot do, or what one C file cannot contain."""
@@ -100,7 +103,7 @@ class NativeCompiler:
             "options.stream": bool(options.get("stream")),
             "options.layout": options.get("layout") == "single-file",
             "options.signature": "signature" in options,
-            "options.parameters": options.get("parameters") == "replaceable",
+            "parameters": options.get("parameters") == REPLACEABLE,
         }
         for key, excluded in chosen.items():
             if excluded:

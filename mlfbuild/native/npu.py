@@ -26,7 +26,7 @@ from mlfbuild.library import (
     Module,
     NpuFacts,
 )
-from mlfbuild.library.keys import NPU_DEVICE, Npu
+from mlfbuild.library.keys import CONSTANT_CLASSES, NPU_DEVICE, Npu, Placement
 from mlfbuild.native.build import budget_of, compile_graph, graph_of, read_files
 from mlfbuild.native.frontends import HELD, NetworkFiles, OriginalNetwork
 from mlfbuild.native.graph import Graph, Node
@@ -59,7 +59,7 @@ def compile_for_npu(request: CompileRequest, npu: Npu) -> Library:
     compiled = NetworkFiles(files.path, result.model)
     graph = graph_of(compiled, request, npu.accelerator, original.absent)
     kept = tuple(_kept(graph, npu, result, original.names))
-    graph = graph.with_notes([*graph.notes, *_notes(graph, kept)])
+    graph = graph.with_notes([*graph.notes, *_notes(graph, kept, request.placement)])
     # The file of Vela has compressed weights: the limit is that of the user's file, which is larger.
     library = compile_graph(graph, request, files.identity, budget_of(request, files.size + compiled.size))
     calls = _calls(graph)
@@ -90,9 +90,11 @@ def _reason(node: Node, npu: Npu, result: VelaResult) -> str:
     return "keep-on-core names it" if node.operator.name in npu.keep_on_core else "Vela states no reason"
 
 
-def _notes(graph: Graph, kept: Sequence[str]) -> Iterator[str]:
+def _notes(graph: Graph, kept: Sequence[str], placement: Placement) -> Iterator[str]:
     if not _calls(graph):
         yield f"the NPU is not used: Vela leaves all {len(graph.nodes)} operators to the core"
+    elif any(getattr(placement, name) for name in CONSTANT_CLASSES):
+        yield f"placement.params places only constants of the core: section of devices.{NPU_DEVICE} places the NPU's"
     for line in kept[:_MOST_NOTES]:
         yield f"stays on the core: {line}"
     if len(kept) > _MOST_NOTES:

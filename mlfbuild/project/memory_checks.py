@@ -5,7 +5,7 @@ Targets are checked whose keys are valid one by one; models as plain values, so 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -214,7 +214,7 @@ def _of_model(
     shared, chosen = document.mapping().get("share-workspace"), model.get("memories")
     one = "a graph" if model.get("executor") == "graph" else ""
     one = one if compiler == "native" else f"compiler {in_quotes(str(compiler))}"
-    if one and not (isinstance(chosen, Sized) and len(chosen) == 1):
+    if one and isinstance(chosen, (list, dict)) and len(chosen) > 1:
         why, hint = f"{one} has one workspace", "name one memory"
     elif pinned := next((kind for kind in MEMORY_CLASSES if kind in placement), ""):
         why = f"placement.{pinned} puts it into one memory"

@@ -64,6 +64,25 @@ models:
 FIRMWARE = "firmware: {app: {sources: [main.c], models: [alpha], targets: [m4], budget: {flash: 1 M}}}\n"
 
 
+def test_options_are_checked_for_each_target(folder: Folder) -> None:
+    folder.write("net.tflite", tiny_network(0))
+    npu = "n: {cpu: cortex-m55, npu: {type: ethos-u55, macs: 128}}"
+    model = "{source: net.tflite, parameters: replaceable}"
+    for targets in (f"{npu}, m4: {{cpu: cortex-m4}}", f"m4: {{cpu: cortex-m4}}, {npu}"):
+        folder.write("mlfbuild.yml", f"mlfbuild: 1\ntargets: {{{targets}}}\nmodels: {{net: {model}}}\n")
+        result = folder.run("check", "--no-tools")
+        assert result.status == 2 and result.err.startswith("mlfbuild.yml:3:"), result.err
+        assert "models.net.parameters: is not supported on a target with an NPU" in result.err
+
+
+def test_copies_of_weights_that_a_build_would_refuse(folder: Folder) -> None:
+    folder.write("net.tflite", tiny_network(0))
+    model = "{source: net.tflite, parameters: replaceable, weights: {memory: dtcm, stream: 4 KiB}}"
+    target = "{mcu: stm32f746, memories: {dtcm: {}, sram: {}}}"
+    folder.write("mlfbuild.yml", f"mlfbuild: 1\ntargets: {{m7: {target}}}\nmodels: {{net: {model}}}\n")
+    assert folder.mistakes("check", "--no-tools") == [("weights-refused", "mlfbuild.yml:3:70: models.net.weights")]
+
+
 def test_budgets_that_no_build_checks_are_warnings(folder: Folder) -> None:
     folder.write("mlfbuild.yml", BUDGETS)
     ended = folder.run("check", status=0)

@@ -19,6 +19,7 @@ from mlfbuild.core import InputFileError, MlfError, ToolNotFoundError, Unsupport
 from mlfbuild.ethos_u import VelaResult, compile_with_vela, vela_version
 from mlfbuild.library import CompileRequest, Module
 from mlfbuild.library.cgen import CACHE_LINE, aligned
+from mlfbuild.library.keys import Placement
 from mlfbuild.native import npu as for_npu
 from mlfbuild.native.frontends.tflite.npu import OriginalNetwork, with_npu_calls
 from mlfbuild.native.frontends.tflite.reader import RawOperator, Reader
@@ -98,6 +99,18 @@ def test_operators_may_stay_on_the_core(tmp_path: Path) -> None:
     assert kept.notes[0] == "the NPU is not used: Vela leaves all 2 operators to the core"
     assert kept.notes[1].startswith("stays on the core: FULLY_CONNECTED ")
     assert all(note.endswith(": keep-on-core names it") for note in kept.notes[1:])
+
+
+def test_operators_that_vela_does_not_have_are_mistakes_of_the_key(tmp_path: Path) -> None:
+    npu = replace(U55_128, keep_on_core=("SOFTMX",))
+    with pytest.raises(UsageError, match="has no operator SOFTMX") as caught:
+        compiled(request_for(write_network(tmp_path), npu))
+    assert caught.value.place == "npu.keep-on-core"
+
+
+def test_a_section_of_constants_does_not_apply_to_the_npu(tmp_path: Path) -> None:
+    library = compiled(request_for(write_network(tmp_path), placement=Placement(weights=".ext")))
+    assert any(note.startswith("placement.params places only constants of the core") for note in library.notes)
 
 
 def unsigned_ends() -> bytes:
@@ -292,6 +305,7 @@ def _code(request: CompileRequest) -> str:
         ({"options": {"stream": True}}, "tiny: options.stream"),
         ({"options": {"layout": "single-file"}}, "tiny: options.layout"),
         ({"options": {"signature": "run"}}, "tiny: options.signature"),
+        ({"options": {"parameters": "replaceable"}}, "tiny: parameters"),
     ],
 )
 def test_options_that_an_npu_excludes(tmp_path: Path, more: dict[str, object], place: str) -> None:

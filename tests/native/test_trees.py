@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,14 @@ from onnx import TensorProto, helper
 
 from mlfbuild.core import UnsupportedModelError, UsageError
 from mlfbuild.library import Library
+from mlfbuild.native.build import compile_graph
 from mlfbuild.native.frontends.onnx import parse_onnx
-from mlfbuild.native.graph import Graph, evaluate
+from mlfbuild.native.graph import ConstantBudget, Graph, evaluate
 from mlfbuild.native.lowering.classifiers import tree_stream
 from support.board_cases import wrong_networks
 from support.classical_networks import VALUE, Trees, classical, forest, linear_pipeline, ml, special
 from support.host_c import run_many_on_host
-from support.native import compile_network, files_of, generated
+from support.native import compile_network, files_of, generated, request
 from support.onnx_models import reference
 
 Array = npt.NDArray[Any]
@@ -343,6 +344,10 @@ def test_room_for_trees() -> None:
     with pytest.raises(UnsupportedModelError) as caught:
         replaceable(made, "200")
     assert caught.value.code == "trees-beyond-room" and "tree-room reserves 200" in caught.value.reason
+    large = replace(request("net"), options={**REPLACEABLE, "tree-room": "8 MiB"})
+    with pytest.raises(UnsupportedModelError) as caught:
+        compile_graph(made.graph, large, "", ConstantBudget(4 << 20))
+    assert caught.value.code == "constants-too-large"
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.sweep) for seed in range(1, 8))])

@@ -134,8 +134,8 @@ def refusal(job: CompileJob, step: Callable[[CompileJob], object]) -> tuple[list
     with raises(UnsupportedModelError, "arena-larger-than-ram", f"{job.request.source}: module 'net'") as caught:
         step(job)
     assert "\n" not in str(caught.value)
-    reason, hint = (re.findall(r"\b\d+\b", text) for text in (caught.value.reason, caught.value.hint))
-    return [*map(int, reason)], [*map(int, hint)]
+    reason, hint = (re.findall(r"\b\d[\d,]*", text) for text in (caught.value.reason, caught.value.hint))
+    return [int(each.replace(",", "")) for each in reason], [int(each.replace(",", "")) for each in hint]
 
 
 def test_arena_larger_than_the_ram_is_rejected_before_writing(job: CompileJob) -> None:

@@ -311,7 +311,7 @@ def check_constants(graph: Graph, calls: Sequence[KernelCall], budget: ConstantB
     known: set[Constant] = set()
     for node, call in zip(graph.nodes, calls, strict=True):
         made = {each.argument for each in call.parameters if isinstance(each.argument, Constant)} - known
-        budget.take(f"{graph.name}: {place_of(node)}", sum(constant.size for constant in made))
+        budget.take(f"{graph.name}: {place_of(node)}", sum(constant.space for constant in made))
         known |= made
 
 

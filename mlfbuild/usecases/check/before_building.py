@@ -62,7 +62,7 @@ def foreseen(project: Project) -> Foreseen:
     try:
         # Without providers, whose mistakes `requirements` reports with better places.
         jobs = target_jobs(replace(project, dependencies={}))
-        mistakes = [*_options(jobs)]
+        mistakes = [*_options(jobs).items()]
     except UsageError as error:
         jobs, mistakes = [], [((), Mistake(error.code, reason=f"{error.place}: {error.reason}", hint=error.hint))]
     mistakes += [*_folder(project), *_start_up(project), *_interfaces(project), *missing_test_data(project)]
@@ -144,16 +144,18 @@ def _start_up(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
                 yield ("firmware", firmware.name, "targets", index), mistake
 
 
-def _options(jobs: list[TargetJob]) -> Iterator[tuple[KeyPath, Mistake]]:
-    """Yield the options of models that the native compiler refuses together."""
-    # One request for each model, because its options are the same on all targets.
-    requests = {job.model: job.request for target in jobs for job in target.models if job.compiler == "native"}
-    for name, request in requests.items():
+def _options(jobs: list[TargetJob]) -> dict[KeyPath, Mistake]:
+    """Return the options of models that the native compiler refuses together, or with what a target has."""
+    requests = [(job.model, job.request) for target in jobs for job in target.models if job.compiler == "native"]
+    found: dict[KeyPath, Mistake] = {}
+    for name, request in requests:
         refusal = _refusal(request)
         if refusal is not None:
             # The place of the error ends with the path of the key, such as `options.io`.
             keys = refusal.place.rpartition(": ")[2].split(".")
-            yield ("models", name, *keys), Mistake(refusal.code, reason=refusal.reason, hint=refusal.hint)
+            mistake = Mistake(refusal.code, reason=refusal.reason, hint=refusal.hint)
+            found.setdefault(("models", name, *keys), mistake)
+    return found
 
 
 def _refusal(request: CompileRequest) -> UsageError | None:
