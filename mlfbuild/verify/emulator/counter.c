@@ -13,7 +13,8 @@
  * for the rest.
  *
  * With `timing`, each line also has the units of cycles of arithmetic, of loads and stores, of branches, of waiting for
- * memories, and of waiting for instructions among these. The file describes the costs of instructions and the memories of a microcontroller:
+ * memories, and of waiting for instructions among these. The file describes the costs of instructions and the memories
+ * of a microcontroller:
  *
  *   core SCALE SPLIT_TARGET UNALIGNED OTHER_MEMORY BUS           SCALE units are one cycle; see `CoreTiming` in Python
  *   cache SIZE LINE SECTOR WAYS POLICY HIT MISS WRITE_BACK
