@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from mlfbuild.core import UnsupportedModelError, UsageError
 from mlfbuild.library import CompileRequest, refused
 from mlfbuild.library.keys import FastWeights
 from mlfbuild.native.c_calling_form import form_of
-from mlfbuild.native.graph import Graph
+
+# Null builds check requests, and do not load numpy for that.
+if TYPE_CHECKING:
+    from mlfbuild.native.graph import Graph
 
 _LARGEST_TENSOR = (1 << 31) - 1
 """Sizes become int32 literals in C."""

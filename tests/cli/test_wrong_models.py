@@ -25,6 +25,10 @@ def refusal(folder: Folder, *arguments: str) -> Any:
     return ended.error
 
 
+def number(digits: str) -> int:
+    return int(digits.replace(",", ""))
+
+
 def edited(build: Build, index: int, **fields: object) -> Build:
     """Return ``build`` with other ``fields`` of tensor ``index``."""
 
@@ -197,7 +201,7 @@ def test_too_large_arena_names_the_option_that_helps(folder: Folder) -> None:
     folder.write("mlfbuild.yml", project)
     error = refusal(folder, "build", "-q")
     assert error["code"] == "arena-larger-than-ram" and error["place"].endswith("wide.tflite: module 'wide'")
-    arena, ram = map(int, re.findall(r"(\d+) bytes", error["reason"]))
-    (smallest,) = map(int, re.findall(r"(\d+) bytes", error["hint"]))
+    arena, ram = map(number, re.findall(r"([\d,]+) bytes", error["reason"]))
+    (smallest,) = map(number, re.findall(r"([\d,]+) bytes", error["hint"]))
     assert arena > ram == 4194304 > smallest and "{memory: smallest}" in error["hint"]
     assert not [path for path in folder.files() if path.startswith("build/mlf/m4/wide")]

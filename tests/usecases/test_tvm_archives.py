@@ -275,7 +275,7 @@ def test_generated_memory_counts_as_ram(tmp_path: Path) -> None:
     )
     with raises(UnsupportedModelError, "arena-larger-than-ram", "large.tar: module 'net'") as caught:
         build(target_jobs(load(tmp_path / "mlfbuild.yml")), jobs=1)
-    assert "8000000" in caught.value.reason and "4194304" in caught.value.reason
+    assert "8,000,000" in caught.value.reason and "4,194,304" in caught.value.reason
     assert not (tmp_path / "build/mlf/m4/large").exists()
     np.savez(tmp_path / "x.npz", x=np.zeros((1, 1, 2), np.float32))
     with raises(UnsupportedModelError, "board-too-small", "large.tar: module 'net'"):
