@@ -18,6 +18,7 @@ import hashlib
 import math
 import os
 import re
+import stat
 import sys
 import tempfile
 import time
@@ -148,6 +149,12 @@ def make_folder(path: Path) -> None:
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        # pathlib raises this also for a folder that another process removes meanwhile, as the owner of a lock does.
+        with contextlib.suppress(FileNotFoundError):
+            if not stat.S_ISDIR(path.lstat().st_mode):
+                raise storage_error(path, error) from None
+        make_folder(path)
     except OSError as error:
         raise storage_error(path, error) from None
 

@@ -1,11 +1,13 @@
-"""Files that are written whole: what stands for a device or a pipe stays one."""
+"""Files that are written whole, where what stands for a device or a pipe stays one; and folders."""
 
 import os
 import stat
 import threading
 from pathlib import Path
 
-from mlfbuild.core import write_atomic
+import pytest
+
+from mlfbuild.core import make_folder, write_atomic
 
 
 def test_a_pipe_is_written_into_and_stays_one(tmp_path: Path) -> None:
@@ -18,3 +20,19 @@ def test_a_pipe_is_written_into_and_stays_one(tmp_path: Path) -> None:
     reader.join()
     assert got == [b"one two"]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_a_folder_that_is_removed_meanwhile_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, mkdir = tmp_path / "made", Path.mkdir
+    attempts: list[Path] = []
+
+    def removed_at_first(path: Path, *arguments: bool, **keywords: bool) -> None:
+        # As pathlib behaves if the folder exists when it makes it, and is gone when it looks at it.
+        attempts.append(path)
+        if len(attempts) == 1:
+            raise FileExistsError(path)
+        mkdir(path, 0o777, *arguments, **keywords)
+
+    monkeypatch.setattr(Path, "mkdir", removed_at_first)
+    make_folder(made)
+    assert made.is_dir() and len(attempts) == 2
