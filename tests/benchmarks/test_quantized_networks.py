@@ -28,7 +28,9 @@ def test_float_networks_become_exact_and_fast_integer_networks(
     random = np.random.default_rng(0)
     np.savez(tmp_path / "data.npz", in0=random.standard_normal((100, *port.shape[1:]), np.float32))
     result = quantize(source, QuantizeKeys(DataKeys(tmp_path / "data.npz")), made)
-    assert (result.floats, result.warnings) == ((), ())
+    assert result.floats == ()
+    # Random inputs give some layers of vww so small a scale that biases clip, with a warning.
+    assert bool(result.warnings) == (name == "vww")
 
     graph = read_model(made, name)
     cases = [random.integers(-128, 128, port.shape, np.int8) for _ in range(2)]
