@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from mlfbuild.compilers.hook_support import HOOK, hooked
 from mlfbuild.core import Mistake, UsageError, listed
 from mlfbuild.library import check_switch, invalid_option, refuse_options, refused
-from mlfbuild.library.cgen import WORKSPACE_SECTION
+from mlfbuild.library.cgen import chooses_section
 
 if TYPE_CHECKING:
     from mlfbuild.library import CompileRequest, Library, OptionValue
@@ -180,7 +180,7 @@ def check_placement(library: Library, placement: Placement, name: str, where: st
         if placement.names_constants and not (graph and module.params):
             raise _in_its_code(f"{place}.params", where, module.name, ".rodata.tvm")
         # The C of the native compiler defines its workspace as a union; the executor's is generated here.
-        if placement.workspace not in (None, WORKSPACE_SECTION) and module.model_id and not graph:
+        if chooses_section(placement.workspace) and module.model_id and not graph:
             raise _in_its_code(f"{place}.workspace", where, module.name, ".bss.noinit.tvm")
 
 

@@ -78,7 +78,7 @@ def print_static_pools(module: Module, memory: StaticMemory) -> Iterator[str]:
             yield from [f"static const uint8_t {prefix}_{name}[{macro}_SIZE] = {{", f"    {macro}_DATA", "};", ""]
             # The struct has pointers to memory that is not constant, also for constants.
             members[pool.name] = f"(void *)(uintptr_t){prefix}_{name}"
-    function, kind = f"mlf_{prefix.removeprefix(struct_prefix(''))}_static_pools", f"struct {prefix}_workspace_pools"
+    function, kind = f"mlf_{name_in_c(prefix)}_static_pools", f"struct {prefix}_workspace_pools"
     # Otherwise GCC puts all functions of the file into one section, and linkers could not drop the memory.
     yield f'__attribute__((section(".text.{function}")))'
     yield from [f"{kind} {function}(void)", "{", f"    {kind} pools;", ""]
@@ -113,7 +113,7 @@ def print_run(interface: CInterface, body: Sequence[str], memory: StaticMemory, 
 
     If ``hook``, the C type of hooks, is given, it is the hooked run function, followed by one that calls it with NULL.
     """
-    prefix, busy = interface.prefix, busy_name(name_in_c(interface))
+    prefix, busy = interface.prefix, busy_name(name_in_c(interface.prefix))
     structs = [f"struct {prefix}_{kind} *{kind}" for kind in ("inputs", "outputs")]
     arguments, checked = ["inputs", "outputs"], [*_checks(interface), *body]
     if not hook:
@@ -129,13 +129,13 @@ def _unhooked(prefix: str, parameters: Sequence[str]) -> list[str]:
     return ["", f"int32_t {prefix}_run({', '.join(parameters)})", "{", f"    return {call};", "}"]
 
 
-def name_in_c(interface: CInterface) -> str:
+def name_in_c(prefix: str) -> str:
     """Return the module's part of the names that mlfbuild generates, such as ``kws`` in ``mlf_kws_hook``.
 
-    It is read from the prefix of the interface, because names in an archive may contain characters that C does not
+    It is read from the ``prefix`` of its structs, because names in an archive may contain characters that C does not
     allow.
     """
-    return interface.prefix.removeprefix(struct_prefix(""))
+    return prefix.removeprefix(struct_prefix(""))
 
 
 def _function(

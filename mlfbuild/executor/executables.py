@@ -48,7 +48,7 @@ from mlfbuild.library import (
     struct_prefix,
     symbol_prefix,
 )
-from mlfbuild.library.cgen import LICENCE, WORKSPACE_SECTION, busy_name, member_name, print_busy
+from mlfbuild.library.cgen import LICENCE, WORKSPACE_SECTION, busy_name, chooses_section, member_name, print_busy
 from mlfbuild.library.graph_json import parse_graph
 from mlfbuild.library.keys import Placement
 
@@ -159,8 +159,8 @@ def executable(module: Module, placement: Placement = _ANYWHERE) -> Executable |
     found = _executable(kernels, placement)
     own = module.executor != "graph" and not module.model_id  # the native compiler writes the section into the code
     placed = (found and found.workspace_size) or _pools(kernels, placement) or passed_pools(module)
-    # What has no section of its own is in the usual one already.
-    if placement.workspace not in (None, WORKSPACE_SECTION) and own and (why_not_moved(kernels) or not placed):
+    # Memory for which the code names no section is in the usual one anyway.
+    if chooses_section(placement.workspace) and own and (why_not_moved(kernels) or not placed):
         raise _not_placed(kernels)
     return found
 
@@ -259,7 +259,7 @@ def _with_entries(
     code = units(kernels, {**renamed, **_without_pools(module, pools)}, pools=pools)
     entry = f"{FOLDER}/{module.name}_entry.c"
     owner, bundled = owner_name(module.name, renamed), bool(module.runtime)
-    name = name_in_c(interfaces[0]) if hooked else ""
+    name = name_in_c(interfaces[0].prefix) if hooked else ""
     known = module.network.operators if module.network is not None else ()
     identity, reading = print_identity(module), read_identity(module)
     appended = sum(not pool.external for pool in module.pools)
@@ -279,7 +279,7 @@ def _pools(kernels: Kernels, placement: Placement) -> tuple[PlacedPools, ...]:
 
     The native compiler writes the section into its code.
     """
-    placed = placement.workspace not in (None, WORKSPACE_SECTION) and not kernels.module.model_id
+    placed = chooses_section(placement.workspace) and not kernels.module.model_id
     moved = placement.shares_workspace or placed
     return placed_pools(kernels) if moved else ()
 
@@ -295,7 +295,7 @@ def _header(module: Module, interface: CInterface, calls: int | None, memory: St
 
     ``calls`` is the number of hook calls of a run; ``None`` if runs cannot be hooked. ``memory`` is that of runs.
     """
-    name = name_in_c(interface)
+    name = name_in_c(interface.prefix)
     shared = memory.shared
     about = [line.format(memory.name) for line in _ABOUT_SHARED] if shared else _ABOUT
     busy = [print_busy(name)] if shared else []
@@ -335,7 +335,7 @@ def _with_interface(kernels: Kernels, placement: Placement) -> Executable:
 def _pools_header(module: Module) -> dict[str, Content]:
     """Return the header of the function that returns the pools that firmware passes, and its path."""
     name, prefix = facts_header(module.name), struct_prefix(module.name)
-    declared = print_static_pools_declaration(prefix.removeprefix(struct_prefix("")), workspace_io=module.workspace_io)
+    declared = print_static_pools_declaration(name_in_c(prefix), workspace_io=module.workspace_io)
     guard = f"{name.removesuffix('.h').upper()}_H_"
     text = guarded(guard, module_notice(module.name), [f'#include "{prefix}.h"', declared])
     return {f"{INCLUDE_DIR}/{name}": text.encode()}

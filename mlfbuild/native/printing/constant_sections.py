@@ -35,20 +35,9 @@ BIASES = frozenset(
      "real_sums", "rescalings", "base", "values", "reals"}
 )  # fmt: skip
 TABLES = frozenset(
-    {
-        "table",
-        "reciprocals",
-        "exponentials",
-        "order",
-        "padding",
-        "rows",
-        "columns",
-        "initial",
-        "roots",
-        "features",
-        "stream",
-    }
-)
+    {"table", "reciprocals", "exponentials", "order", "padding", "rows", "columns", "initial", "roots", "features",
+     "stream"}
+)  # fmt: skip
 """Names of constants by class; the class of other constants follows from their type."""
 
 

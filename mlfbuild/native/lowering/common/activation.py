@@ -12,11 +12,23 @@ from mlfbuild.native.graph import (
     whole_activation_range,
 )
 from mlfbuild.native.lowering.call import Constant
+from mlfbuild.native.lowering.trained import trained
 
 
 def zero_point(tensor: Tensor) -> int:
     """Return the zero point of an int8 tensor."""
     return tensor.affine.zero_point
+
+
+def bounds_text(activation: Activation, output: Tensor, c_type: str = "") -> tuple[str, str]:
+    """Return the least and the greatest stored output as C text; not of float32.
+
+    They are marked as trained, and passed as ``c_type``, if ``activation`` makes them depend on the output's scale.
+    """
+    minimum, maximum = activation_range(activation, output)
+    if activation is Activation.NONE:
+        return str(minimum), str(maximum)
+    return trained(minimum, c_type), trained(maximum, c_type)
 
 
 def quantization_constant(source: Tensor, output: Tensor, activation: Activation) -> Constant:

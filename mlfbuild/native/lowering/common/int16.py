@@ -7,19 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlfbuild.library.cgen import integer
-from mlfbuild.native.graph import Activation, Array, Rescale, Tensor, activation_range, fine_multiplier, wide_rescale
+from mlfbuild.native.graph import Activation, Array, Rescale, Tensor, fine_multiplier, wide_rescale
 from mlfbuild.native.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected
 from mlfbuild.native.lowering.call import Constant, Parameter, channel_table, record_words
+from mlfbuild.native.lowering.common.activation import bounds_text
 from mlfbuild.native.lowering.common.layer import Weighted, WeightedOperator
 from mlfbuild.native.lowering.common.parameters import constant, input_and_output
-from mlfbuild.native.lowering.trained import trained
 
 
 def int16_range_line(activation: Activation, output: Tensor) -> str:
     """Return the local ``range`` of an operator that writes the int16 ``output``."""
-    bounds = activation_range(activation, output)
-    ends = map(str, bounds) if activation is Activation.NONE else (trained(bound, "int16_t") for bound in bounds)
-    return f"const struct mlf_int16_range range = {{{', '.join(ends)}}};"
+    return f"const struct mlf_int16_range range = {{{', '.join(bounds_text(activation, output, 'int16_t'))}}};"
 
 
 def int16_way(layer: Weighted[Conv2D | DepthwiseConv2D | FullyConnected]) -> str:

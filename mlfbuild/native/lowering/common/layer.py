@@ -14,13 +14,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Generic, TypeVar
 
-from mlfbuild.native.graph import Activation, Array, DType, Graph, Node, Rescale, Tensor, activation_range
+from mlfbuild.native.graph import Array, DType, Graph, Node, Rescale, Tensor, activation_range
 from mlfbuild.native.graph.bases import Window, convolution_tensors
 from mlfbuild.native.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv
 from mlfbuild.native.lowering.call import Constant, Parameter, folded_bias
-from mlfbuild.native.lowering.common.activation import quantization_constant, zero_point
+from mlfbuild.native.lowering.common.activation import bounds_text, quantization_constant, zero_point
 from mlfbuild.native.lowering.common.parameters import constant, input_and_output
-from mlfbuild.native.lowering.trained import trained
 
 UNPADDED = ((0, 0), (0, 0))
 _POINTWISE = Window((1, 1), (1, 1), (1, 1), UNPADDED)
@@ -99,10 +98,7 @@ class Weighted(Generic[Kind_co]):
     @property
     def bounds(self) -> tuple[str, str]:
         """The same as C text, marked as trained if an activation makes them depend on the output's scale."""
-        minimum, maximum = self.clamp
-        if self.operator.activation is Activation.NONE:
-            return str(minimum), str(maximum)
-        return trained(minimum), trained(maximum)
+        return bounds_text(self.operator.activation, self.output)
 
     @property
     def rescales(self) -> tuple[Rescale, ...]:

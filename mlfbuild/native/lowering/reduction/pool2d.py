@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from mlfbuild.native.graph import Activation, DType, Graph, Node, Tensor, activation_range
+from mlfbuild.native.graph import DType, Graph, Node, Tensor
 from mlfbuild.native.graph.ops import AveragePool2D, MaxPool2D
 from mlfbuild.native.lowering.call import (
     LARGEST_SUM,
@@ -15,11 +15,10 @@ from mlfbuild.native.lowering.call import (
     rescale_text,
     unsupported,
 )
-from mlfbuild.native.lowering.common.activation import float_range_line, suffix, zero_point
+from mlfbuild.native.lowering.common.activation import bounds_text, float_range_line, suffix, zero_point
 from mlfbuild.native.lowering.common.candidates import choose_core
 from mlfbuild.native.lowering.common.parameters import constant, input_and_output
 from mlfbuild.native.lowering.common.window import window_lines
-from mlfbuild.native.lowering.trained import trained
 from mlfbuild.native.settings import CodegenSettings
 
 _MOST_PIXELS = {DType.INT8: LARGEST_SUM, DType.INT16: 1 << 15}
@@ -45,7 +44,7 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     most = _MOST_PIXELS[source.dtype]
     if math.prod(operator.filter) > most:
         raise unsupported(node, f"{source.dtype.value} pools have at most {most} pixels")
-    bounds = f"const struct mlf_int32_range range = {{{', '.join(_bounds(operator.activation, output))}}};"
+    bounds = f"const struct mlf_int32_range range = {{{', '.join(bounds_text(operator.activation, output))}}};"
     if source.dtype is not DType.INT8:
         return _call(node, "", bounds, source, output)
     many = "" if isinstance(operator, MaxPool2D) else _limit(math.prod(operator.filter))
@@ -56,11 +55,6 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
         del limits["_mve"]  # there is no such kernel
     stem = "pool2d_half_up" if half_up else "pool2d"
     return choose_core(settings, stem, lambda way: _call(node, way, bounds, source, output, half_up=half_up), limits)
-
-
-def _bounds(activation: Activation, output: Tensor) -> tuple[str, str]:
-    minimum, maximum = activation_range(activation, output)
-    return (str(minimum), str(maximum)) if activation is Activation.NONE else (trained(minimum), trained(maximum))
 
 
 def _limit(pixels: int) -> str:
@@ -98,7 +92,7 @@ def _lower_half_even(
     records = [f"{{{ends[0]}, {ends[1]}, {rescale_text(factor)}}}" for factor in factors]
     words = record_words("i4,i4,i4,i2,i2", [(*ends, *rescale_fields(factor)) for factor in factors])
     rescalings = Constant.records("rescalings", "mlf_rescaling", records, 2, lambda: words)
-    bounds = (*_bounds(operator.activation, output), str(operator.most), "rescalings")
+    bounds = (*bounds_text(operator.activation, output), str(operator.most), "rescalings")
     return choose_core(settings, _HALF_EVEN, lambda way: KernelCall("average_pool", f"{_HALF_EVEN}{way}.h", (
         constant(rescalings),
         *input_and_output(source, output),
