@@ -27,7 +27,7 @@ NETWORKS = ("kws", "ic", "vww", "ad")
 
 @dataclass(frozen=True)
 class Cost:
-    """What a network takes with linked constants and with a blob."""
+    """The speed and the size of a network with linked constants and with a blob."""
 
     network: str
     instructions: tuple[int, int]

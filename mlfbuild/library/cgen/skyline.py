@@ -124,14 +124,12 @@ class Skyline:
     def _with(self, partial: _Partial, index: int, offset: int) -> _Partial | None:
         """Return ``partial`` with the buffer ``index`` placed, or ``None`` if this cannot lead to a smaller packing."""
         ahead, uses = list(partial.ahead), self._uses[index]
-        # What is left must go above the skyline and above this offset. Only the times at which this buffer is in use
-        # change, and there everything ahead, this buffer too, goes above the offset.
+        # The other buffers must go above the skyline and above this offset. Only the times at which this buffer is in
+        # use change: everything that is needed then, including this buffer, goes above the offset.
         if max(partial.top, offset + max(ahead)) >= self.size:
             return None
-        heights, top = (
-            list(partial.heights),
-            max(partial.top, offset + max([ahead[time] for time, _ in uses], default=0)),
-        )
+        top = max(partial.top, offset + max([ahead[time] for time, _ in uses], default=0))
+        heights = list(partial.heights)
         for time, size in uses:
             heights[time] = offset + size
             ahead[time] -= size

@@ -26,7 +26,7 @@ class DeviceBytes:
 def parts_by_device(owner: Owner) -> tuple[DeviceBytes, ...]:
     """Return the bytes of ``owner`` by device; none if it has nothing for an NPU.
 
-    The NPU has its command streams and weights, and memory of its own. In the workspace, core and NPU work in turns.
+    Command streams, weights and the fast memory belong to the NPU. Core and NPU use the workspace in turns.
     """
     found: dict[str, list[SizedSymbol]] = {CORE: [], NPU_DEVICE: [], BOTH: []}
     for piece in owner.pieces:
