@@ -41,12 +41,12 @@ For example, two convolutions, 3x3 with padding on an image of 8 rows of 32 byte
 The C has one loop::
 
     for (int32_t step = -2; step < 8; step++) {
-        mlf_lines_copy(&lines0, step, (const int8_t *)image0, buffer0);
+        mlf_lines_copy(&lines0, step, (const int8_t *)image0, buffer0, zero0);
         if (mlf_lines_inside(&lines1, step)) {
             ... the call of the first convolution on 3 rows
         }
         mlf_lines_keep(&lines0, buffer0);
-        mlf_lines_pad(&lines1, step, buffer1);
+        mlf_lines_pad(&lines1, step, buffer1, zero1);
         if (step >= 0) {
             ... the call of the second one
         }
@@ -67,8 +67,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
-
-import numpy as np
 
 from mlfbuild.native.graph import Graph, Node, Operator, Tensor
 from mlfbuild.native.graph.bases import Convolution
@@ -215,16 +213,18 @@ class _Printing:
         for at in buffers:
             yield from _struct_lines(at, chain.lines[at])
             yield f"int8_t *const buffer{at} = memory + {self._offset[at]};"
+            if chain.lines[at].kept or at == 0 or not _always_inside(chain, chain.lines[at]):
+                yield f"const int32_t zero{at} = {_padding(chain.lines[at].image)};"
         for at in buffers:
             # Rows above the image, before the first step.
             if chain.lines[at].kept:
-                yield f"mlf_lines_start(&lines{at}, buffer{at});"
+                yield f"mlf_lines_start(&lines{at}, buffer{at}, zero{at});"
         if chain.backward:
             yield f"for (int32_t step = {chain.steps - 1}; step >= 0; step--) {{"
         else:
             yield f"for (int32_t step = {chain.first_step}; step < {chain.steps}; step++) {{"
         if chain.copied:
-            yield "    mlf_lines_copy(&lines0, step, (const int8_t *)image0, buffer0);"
+            yield "    mlf_lines_copy(&lines0, step, (const int8_t *)image0, buffer0, zero0);"
         for at, (stage, call) in enumerate(zip(chain.stages, self.lowered.calls, strict=True)):
             yield from (f"    {line}" for line in self._stage(at, stage, call))
         yield "}"
@@ -244,7 +244,7 @@ class _Printing:
         for read in self._read_last(at):
             yield f"mlf_lines_keep(&lines{read}, buffer{read});"
         if not last and not always:
-            yield f"mlf_lines_pad(&lines{at + 1}, step, buffer{at + 1});"
+            yield f"mlf_lines_pad(&lines{at + 1}, step, buffer{at + 1}, zero{at + 1});"
 
     def _read_last(self, at: int) -> Iterator[int]:
         """Yield the numbers of buffers that keep rows, and that no later stage than the one at ``at`` reads."""
@@ -333,16 +333,15 @@ def _struct_lines(at: int, lines: ImageRows) -> Iterator[str]:
         "count": lines.count,
         "kept": lines.kept,
         "lead": lines.lead,
-        "padding": trained(_padding(lines.image)),
     }
     yield from (f"    .{field} = {value}," for field, value in fields.items())
     yield "};"
 
 
-def _padding(image: Tensor) -> int:
-    """Return the byte with which rows outside ``image`` are filled: all bytes of the stored value of 0."""
+def _padding(image: Tensor) -> str:
+    """Return the C text of the byte with which rows outside ``image`` are filled: the stored value of 0."""
     # int16 has the zero point 0, and the float 0.0 has only zero bytes.
     if image.quantization is None or image.dtype.size > 1:
-        return 0
-    # All bytes of an int8 or uint8 image have this value.
-    return int(np.uint8(image.quantization.zero_point & 0xFF))
+        return "0"
+    # memset() converts it to an unsigned byte.
+    return trained(image.quantization.zero_point)

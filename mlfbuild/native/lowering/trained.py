@@ -126,6 +126,8 @@ def with_block(node: Node, call: KernelCall) -> KernelCall:
     body, arrays = _numbers(call.body)
     kept = [each for each in call.parameters if not isinstance(each.argument, Constant) or each.argument.fixed]
     moved = [each for each in call.parameters if each not in kept]
+    # The small ones first: an offset of at most 4,095 needs one instruction.
+    moved.sort(key=lambda each: each.argument.space if isinstance(each.argument, Constant) else 0)
     parts: list[tuple[int, Constant]] = []
     lines: list[str] = []
     end = 0

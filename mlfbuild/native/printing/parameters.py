@@ -60,7 +60,7 @@ def print_blob_state(program: LinkedModel) -> str:
 
 def print_run(program: LinkedModel, signature: str, variant: Variant) -> str:
     """Return the run function ``signature``, which runs the model with the blob that is used."""
-    arguments = [used(program), *program.tensor_structs, *_memories(program), *variant.parameters]
+    arguments = [*program.tensor_structs, *_memories(program), *variant.parameters, used(program)]
     return print_definition(signature, [f"    return {wrapped(f'{run_with(program)}(', arguments, ')', 11)};"])
 
 
@@ -106,7 +106,7 @@ def _test(program: LinkedModel, check: str) -> str:
     inputs = zip(ports.inputs, starts, strict=False)
     outputs = list(zip(ports.outputs, starts[len(ports.inputs) :], strict=True))
     nulls = ["NULL" for _ in whole(program).parameters]
-    arguments = ["(const uint8_t *)blob", "&inputs", "&outputs", *_memories(program), *nulls]
+    arguments = ["&inputs", "&outputs", *_memories(program), *nulls, "(const uint8_t *)blob"]
     call = wrapped(f"{run_with(program)}(", arguments, ")", 8)
     body = [
         f"    struct {prefix}_inputs inputs;",

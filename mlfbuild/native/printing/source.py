@@ -225,11 +225,12 @@ def _arena_table(program: LinkedModel) -> Iterator[str]:
 def _signature(program: LinkedModel, variant: Variant, *, with_blob: bool = False) -> str:
     """Return the head of a run function; ``with_blob``: of the one that does the work with any blob."""
     parameters = [
-        *(["const uint8_t *blob"] if with_blob else []),
         *(f"const struct {program.prefix}_{kind} *{kind}" for kind in program.tensor_structs),
         *(f"void *{each.parameter}" for each in program.workspaces),
         *(["void *kept"] if program.graph.states else []),
         *variant.parameters.values(),
+        # Last, so that the function that passes the blob leaves the other arguments in their registers.
+        *(["const uint8_t *blob"] if with_blob else []),
     ]
     storage = "static " if program.form.packed or with_blob else ""
     return wrapped(

@@ -71,7 +71,6 @@ MLF_KERNEL int mlf_columns_inside_dsp(const struct mlf_window *window, const str
 struct mlf_conv2d_dsp {
     struct mlf_window window;
     struct mlf_matmul_dsp matmul; /* rows: pixels of the output; inputs: those of a window */
-    int32_t zero_point;           /* of the input */
 };
 
 /*
@@ -213,12 +212,13 @@ MLF_SHARED void mlf_conv2d_int8_dsp(const struct mlf_conv2d_dsp *conv2d, int32_t
 }
 
 /*
- * With any number of input channels, in blocks of three. `scratch` holds the expanded windows of a block, the windows
+ * With any number of input channels, in blocks of three. `zero_point` is that of the input. `scratch` holds the expanded windows of a block, the windows
  * of `blocks` in bytes, and the copied pairs. Windows of several blocks are gathered at a time, because the code for
  * this and that of the products are together larger than small caches for instructions (1 KB on an STM32L4R5).
  */
 MLF_KERNEL void mlf_conv2d_gather_int8_dsp(const struct mlf_conv2d_dsp *conv2d, int32_t blocks, const int8_t *input,
-                                           const int32_t *filter, int8_t *output, int16_t *scratch)
+                                           const int32_t *filter, int8_t *output, int16_t *scratch,
+                                           int32_t zero_point)
 {
     const struct mlf_matmul_dsp *const matmul = &conv2d->matmul;
     const int32_t groups = (matmul->inputs + 3) / 4;
@@ -235,7 +235,7 @@ MLF_KERNEL void mlf_conv2d_gather_int8_dsp(const struct mlf_conv2d_dsp *conv2d, 
             struct mlf_corner_dsp corners[3];
             mlf_corners_dsp(conv2d, 3, input, at > matmul->rows - step ? matmul->rows - step : at, corners);
             for (int32_t p = 0; p < 3; p++) {
-                mlf_gather_window_dsp(&conv2d->window, &corners[p], conv2d->zero_point, window + 4 * groups * p);
+                mlf_gather_window_dsp(&conv2d->window, &corners[p], zero_point, window + 4 * groups * p);
             }
         }
         window = bytes;

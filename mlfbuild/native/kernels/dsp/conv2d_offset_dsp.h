@@ -74,10 +74,13 @@ MLF_SHARED void mlf_matmul_offset_int8_dsp(const struct mlf_matmul_dsp *matmul, 
     mlf_activate_dsp(matmul, output);
 }
 
-/* As mlf_conv2d_int8_dsp and mlf_conv2d_gather_int8_dsp, which `padding` distinguishes: it is null for the latter. */
+/*
+ * As mlf_conv2d_int8_dsp and mlf_conv2d_gather_int8_dsp, which `padding` distinguishes: it is null for the latter, the
+ * only one that reads the input's `zero_point`.
+ */
 MLF_KERNEL void mlf_conv2d_offset_int8_dsp(const struct mlf_conv2d_dsp *conv2d, int32_t pixels, const int8_t *input,
                                            const int32_t *filter, const int8_t *padding, int8_t *output,
-                                           int16_t *scratch)
+                                           int16_t *scratch, int32_t zero_point)
 {
     const struct mlf_window *const window = &conv2d->window;
     const int32_t groups = (window->filter.height * window->filter.width * window->input_channels + 3) / 4;
@@ -90,7 +93,7 @@ MLF_KERNEL void mlf_conv2d_offset_int8_dsp(const struct mlf_conv2d_dsp *conv2d, 
         mlf_corners_dsp(conv2d, pixels, input, pixel, corners);
         if (padding == NULL) {
             for (int32_t p = 0; p < 3; p++) {
-                mlf_gather_window_dsp(window, &corners[p], conv2d->zero_point, bytes + 4 * groups * p);
+                mlf_gather_window_dsp(window, &corners[p], zero_point, bytes + 4 * groups * p);
             }
             (void)mlf_expand3_dsp(scratch, bytes, bytes + 4 * groups, bytes + 8 * groups, groups);
         } else {

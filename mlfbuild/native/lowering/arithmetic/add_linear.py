@@ -9,7 +9,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.native.graph import Graph, Node, Operands, Tensor, activation_range, integer_range
+from mlfbuild.native.graph import (
+    Graph,
+    Node,
+    Operands,
+    Rescale,
+    Tensor,
+    activation_range,
+    integer_range,
+)
 from mlfbuild.native.graph.bases import binary_tensors
 from mlfbuild.native.graph.ops import Add, Addition, Sub
 from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall
@@ -64,14 +72,20 @@ def lower_add_linear(graph: Graph, node: Node, operator: Addition, *, helium: bo
 
 
 def lower_add_either(graph: Graph, node: Node, operator: Add) -> KernelCall | str:
-    """Return the call of ``mlf_add_either_int8``, which serves all scales; a reason if shapes differ."""
+    """Return the call of ``mlf_add_either_int8``; a reason if shapes differ or a factor is not below 1.
+
+    TensorFlow Lite Micro refuses such factors: an input's scale would be half a million times that of the output.
+    """
     first, second, output = tensors = binary_tensors(graph.inputs_of(node), graph.outputs_of(node))
     if first.shape != second.shape:
         return "inputs have different shapes"
+    rescales = sum_rescales(operator, tensors)
+    if any(isinstance(each, Rescale) and each.shift > 0 for each in rescales.values()):
+        return "a factor is not below 1"
     # The linear function of the kernel saturates, so it serves no narrower clamp.
     saturates = activation_range(operator.activation, output) == integer_range(output.dtype)
     line = (_find_line(operator, first, second, output) if saturates else None) or _Line(0, 0, 0, 0)
-    general = binary_quantization("mlf_add_quantization", sum_rescales(operator, tensors), operator, tensors)
+    general = binary_quantization("mlf_add_quantization", rescales, operator, tensors)
     fields = {"first": line.first, "second": line.second, "offset": line.offset, "shift": line.shift}
     linear = Constant.struct("numbers", "mlf_add_either", fields)
     numbers = replace(linear, size=linear.size + general.size, words=linear.words + general.words)

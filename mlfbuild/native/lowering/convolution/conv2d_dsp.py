@@ -92,7 +92,10 @@ def _gathered(
     """
 
     def made(blocks: int, copied: int) -> tuple[str, ...]:
-        return body(f"mlf_conv2d_gather_int8_dsp(&conv2d, {blocks}, input, filter, output, scratch);", copied)
+        outside = trained(zero_point(layer.source))
+        return body(
+            f"mlf_conv2d_gather_int8_dsp(&conv2d, {blocks}, input, filter, output, scratch, {outside});", copied
+        )
 
     def with_room(free: int) -> tuple[int, tuple[str, ...]]:
         pairs = layer.output.shape[3] // 2 if pair else 0
@@ -270,6 +273,5 @@ def conv2d_lines(layer: Weighted[Conv2D], matmul: Mapping[str, object]) -> Seque
         "static const struct mlf_conv2d_dsp conv2d = {",
         *_nested("window", window_fields(layer.node, layer.window, *layer.images)),
         *_nested("matmul", matmul),
-        f"    .zero_point = {trained(zero_point(layer.source))},",
         "};",
     )

@@ -24,6 +24,7 @@ from mlfbuild.native.lowering.convolution.conv2d_dsp import (
     matmul_lines,
     padding_pixel,
 )
+from mlfbuild.native.lowering.trained import trained
 
 _SUMMED = 64
 """Groups of inputs whose sums are in one group."""
@@ -54,14 +55,14 @@ def lower_conv2d_offset_dsp(layer: Weighted[Conv2D]) -> KernelCall | str:
         ), (0,))  # fmt: skip
     parameters: tuple[Parameter, ...]
     if depth % 4 != 0:
-        block, padding = PIXELS, "NULL"
+        block, padding, outside = PIXELS, "NULL", trained(zero_point(layer.source))
         parameters = dsp_parameters(layer, filter_, block * (row + 4 * groups))
     else:
-        block, padding = block_size(layer, row), "padding"
+        block, padding, outside = block_size(layer, row), "padding", "0"
         parameters = (*dsp_parameters(layer, filter_, block * row), padding_pixel(layer))
     return KernelCall("conv2d", "conv2d_offset_dsp.h", parameters, (
         *conv2d_lines(layer, matmul),
-        f"mlf_conv2d_offset_int8_dsp(&conv2d, {block}, input, filter, {padding}, output, scratch);",
+        f"mlf_conv2d_offset_int8_dsp(&conv2d, {block}, input, filter, {padding}, output, scratch, {outside});",
     ))  # fmt: skip
 
 

@@ -6,6 +6,9 @@
  * In each step an operator computes `count` rows, the first of which is row step * count + lead of its image, and
  * writes them after the `kept` rows that the next operator reads again. Rows before and after the image are its
  * padding: if an operator needs rows ahead, steps begin before 0, so that borders need no other code.
+ *
+ * `padding` is the byte value of padding. It is no member, because it depends on trained values: a struct of numbers
+ * that the compiler knows takes no code.
  */
 #ifndef MLF_LINE_BUFFER_H_
 #define MLF_LINE_BUFFER_H_
@@ -23,7 +26,6 @@ struct mlf_line_buffer {
     int32_t count;
     int32_t kept;
     int32_t lead;
-    int32_t padding; /* the byte value of padding */
 };
 
 /* Move bytes towards lower addresses, or to other memory. A loop of words, because the memcpy of small C libraries
@@ -77,20 +79,20 @@ MLF_KERNEL int8_t *mlf_lines_new(const struct mlf_line_buffer *lines, int8_t *bu
 }
 
 /* Fill the step's rows outside the image with padding. */
-MLF_SHARED void mlf_lines_pad(const struct mlf_line_buffer *lines, int32_t step, int8_t *buffer)
+MLF_SHARED void mlf_lines_pad(const struct mlf_line_buffer *lines, int32_t step, int8_t *buffer, int32_t padding)
 {
     const int32_t first = step * lines->count + lines->lead;
     int8_t *row = mlf_lines_new(lines, buffer);
     for (int32_t y = first; y < first + lines->count; y++, row += lines->row) {
         if (y < 0 || y >= lines->height) {
-            memset(row, lines->padding, (size_t)lines->row);
+            memset(row, padding, (size_t)lines->row);
         }
     }
 }
 
 /* Copy the step's rows from the complete image. */
 MLF_SHARED void mlf_lines_copy(const struct mlf_line_buffer *lines, int32_t step, const int8_t *image,
-                               int8_t *buffer)
+                               int8_t *buffer, int32_t padding)
 {
     const int32_t first = step * lines->count + lines->lead;
     const int32_t begin = first < 0 ? 0 : first;
@@ -99,7 +101,7 @@ MLF_SHARED void mlf_lines_copy(const struct mlf_line_buffer *lines, int32_t step
         mlf_move_bytes(mlf_lines_new(lines, buffer) + (begin - first) * lines->row, image + begin * lines->row,
                        (end - begin) * lines->row);
     }
-    mlf_lines_pad(lines, step, buffer);
+    mlf_lines_pad(lines, step, buffer, padding);
 }
 
 /* Go on to the next step. */
@@ -109,9 +111,9 @@ MLF_KERNEL void mlf_lines_keep(const struct mlf_line_buffer *lines, int8_t *buff
 }
 
 /* The kept rows before the first step are padding. */
-MLF_KERNEL void mlf_lines_start(const struct mlf_line_buffer *lines, int8_t *buffer)
+MLF_KERNEL void mlf_lines_start(const struct mlf_line_buffer *lines, int8_t *buffer, int32_t padding)
 {
-    memset(buffer, lines->padding, (size_t)(lines->kept * lines->row));
+    memset(buffer, padding, (size_t)(lines->kept * lines->row));
 }
 
 #endif /* MLF_LINE_BUFFER_H_ */

@@ -27,7 +27,7 @@
 #define MLF_SHARED static __attribute__((MLF_CODE noinline, unused))
 /* A function that is inlined if it is called once, and dropped if it is not called. */
 #define MLF_STATIC static __attribute__((MLF_CODE unused))
-/* The same as MLF_SHARED for a function that never runs during an inference, so that its size counts, not its speed. */
+/* The same as MLF_SHARED for a function whose size counts, not its speed: inferences call it seldom or never. */
 #define MLF_COLD static __attribute__((noinline, unused, cold))
 #define MLF_UNUSED __attribute__((unused))
 /*

@@ -38,7 +38,7 @@ MLF_KERNEL uint32_t mlf_parameters_crc32(const uint8_t *bytes, uint32_t size)
     for (uint32_t i = 0; i < size; i++) {
         crc ^= bytes[i];
         for (int32_t bit = 0; bit < 8; bit++) {
-            crc = (crc >> 1) ^ ((crc & 1u) != 0u ? UINT32_C(0xedb88320) : 0u);
+            crc = (crc >> 1) ^ (UINT32_C(0xedb88320) & (0u - (crc & 1u)));
         }
     }
     return ~crc;
@@ -60,15 +60,9 @@ MLF_COLD int32_t mlf_parameters_check(const void *blob, size_t size, const uint3
     if (size < 128u) {
         return MLF_PARAMETERS_SHORT;
     }
-    if (words[0] != linked[0]) {
-        return MLF_PARAMETERS_FORMAT;
-    }
-    if (words[1] != linked[1]) {
-        return MLF_PARAMETERS_LAYOUT;
-    }
-    for (int32_t at = 4; at < 12; at++) {
-        if (words[at] != linked[at]) {
-            return MLF_PARAMETERS_STRUCTURE;
+    for (int32_t at = 0; at < 12; at++) {
+        if (words[at] != linked[at] && at != 2 && at != 3) { /* but the size and the CRC-32 */
+            return at < 2 ? MLF_PARAMETERS_FORMAT - at : MLF_PARAMETERS_STRUCTURE;
         }
     }
     /* No number of vectors overflows 64 bits. */
