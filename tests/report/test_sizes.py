@@ -153,6 +153,16 @@ def test_merged_strings_at_the_end_of_a_section_take_no_bytes(tmp_path: Path, to
     assert sum(owner.flash for owner in found.sizes.others) == found.image.flash
 
 
+def test_numbers_that_the_script_writes_are_bytes_of_the_image(image: Path, tmp_path: Path) -> None:
+    """NXP's scripts and CMSIS write tables for start-up code."""
+    table = "LONG(LOADADDR(.data)) LONG(SIZEOF(.data)) QUAD(1) SHORT(2) BYTE(3) *(.text"
+    script = MERGED.replace("*(.text", table, 1)
+    found = relinked(image, script, "main.c.obj libmlf_alpha.a libmlf_beta.a libhelper.a", tmp_path)
+    owners = (*found.models, *found.others)
+    assert sum(owner.flash for owner in owners) == read_image(tmp_path / "app.elf").flash
+    assert next(owner for owner in found.others if owner.name == "alignment").flash >= 19
+
+
 def test_a_map_of_another_image_is_refused(image: Path) -> None:
     linked = read_map(image.with_name("app.elf.map"))
     with raises(InputFileError, "map-of-another-image", "other.map"):

@@ -25,6 +25,9 @@ _PLACED = re.compile(r"^( ?)(\*fill\*|[^\s*(][^\s(]*)?\s+0x([0-9a-f]+)\s+0x([0-9
 _NAME = re.compile(r"^( ?)([^\s*(][^\s(]*)$")
 _CONTINUED = re.compile(r"^\s{2,}0x([0-9a-f]+)\s+0x([0-9a-f]+)(?:\s+(\S.*))?$")
 _PATTERN = re.compile(r"^ \S*\(.*\)$")
+# NXP's scripts and CMSIS write tables for start-up code this way.
+_WRITTEN = re.compile(r"^\s{2,}0x([0-9a-f]+)\s+0x([0-9a-f]+) (BYTE|SHORT|LONG|S?QUAD) ")
+"""Bytes that the script itself writes."""
 # Attributes of the region may follow, with `!` before those that it excludes (ld, MEMORY command).
 _REGION = re.compile(r"^(\S+) +0x([0-9a-f]+) +0x([0-9a-f]+)(?: +[!a-z]+)?$", re.MULTILINE)
 _ALL = "*default*"
@@ -173,6 +176,8 @@ def _sections(text: str) -> Iterator[InputSection]:
             inside, name, numbers = bool(placed[1]), placed[2], placed.group(3, 4, 5)
         elif pending is not None and (continued := _CONTINUED.match(line)) is not None:
             (inside, name), numbers = pending, continued.group(1, 2, 3)
+        elif (written := _WRITTEN.match(line)) is not None:
+            inside, name, numbers = True, written[3], (written[1], written[2], None)
         else:
             orphan = orphan and not _PATTERN.match(line)
             found = _NAME.match(line)
