@@ -110,6 +110,18 @@ def test_a_stack_that_is_smaller_than_the_worst_case(linker: Linker) -> None:
     assert note.startswith("stack: ") and "xTaskCreate" in note
 
 
+def test_main_of_chibios_has_the_process_stack(linker: Linker) -> None:
+    stack = "__process_stack_size__ = 4; __process_stack_base__ = .; . += 4; __process_stack_end__ = .; _end = .;"
+    main = "__main_stack_base__ = .; . += 1024; __main_stack_end__ = .;"
+    found = linker.found(BEHIND=main + stack)
+    assert {fault.code for fault in found} == {"stack-too-small"}
+    assert "reserves 4 (__process_stack_size__)" in found[0].reason
+    assert linker.faults(BEHIND=main + stack.replace("4;", "256;")) == []
+    assert linker.faults(code="void chThdCreateStatic(void) {}", BEHIND=main + stack) == [], "models run in threads"
+    heap = "__heap_base__ = .; __heap_end__ = ORIGIN(RAM) + LENGTH(RAM);"
+    assert linker.faults(BSS=".bss", BEHIND=heap) == [("section-overlaps-heap", "model alpha")]
+
+
 def test_ample_stacks_are_not_compared_quickly(linker: Linker) -> None:
     deep = (
         "int deep(int n) { volatile char big[20000]; big[n] = 1; return big[n]; } int main(int n) { return deep(n); }"
