@@ -289,7 +289,10 @@ short                                             main.o
         InputSection(".bss", ".bss", 0x20000000, 8, "main.o"),
         InputSection(".bss.noinit.tvm", ".bss.noinit.tvm", 0x20000010, 128, kws, orphan=True),
     )
-    assert found.regions == (Region("FLASH", 0x08000000, 0x00100000), Region("RAM", 0x20000000, 0x00020000))
+    assert found.regions == (
+        Region("FLASH", 0x08000000, 0x00100000, read_only=True),
+        Region("RAM", 0x20000000, 0x00020000),
+    )
     assert found.files == ("main.o", "lib/libmlf_kws.a", "linker stubs")
     assert (found.sections[1].archive, found.sections[1].member) == ("libmlf_kws.a", "kws_lib0.c.obj")
     assert found.sections[0].archive == ""

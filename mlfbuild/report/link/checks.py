@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from mlfbuild.core import CheckFailedError, Diagnostic, listed, printable
 from mlfbuild.jobs import COMPARED, check_models
 from mlfbuild.library.cgen import WORKSPACE_SECTION
 from mlfbuild.report.link.symbols import AddressRange, heap_of, stack_of, task_function
-from mlfbuild.report.sizes.image import Section
+from mlfbuild.report.sizes.image import Image, Section
 from mlfbuild.report.sizes.images import ImageSizes
 from mlfbuild.report.sizes.linker_map import InputSection, LinkerMap, Region
 from mlfbuild.report.sizes.memories import memory_faults
@@ -126,7 +127,7 @@ def link_faults(found: ImageSizes, *, quick: bool = False) -> LinkFaults:
     notes = list(models_without_code(found))
     heap, stack = heap_of(image, regions), stack_of(image)
     faults = [fault for each in data for fault in _misplaced(each, regions, heap, stack, image.labels)]
-    faults += _weights_in_ram(data, regions, image.sections)
+    faults += _loading_faults(data, regions, image)
     faults += memory_faults(found.memory_uses)
     if stack is not None and not (quick and stack.size >= _AMPLE):
         task = task_function(image)
@@ -204,10 +205,19 @@ def _misplaced(
             reason=f"{data.title} are not mentioned in the linker script, so start-up code does not initialise them",
             hint=_placing(data),
         )
-    if data.orphan and data.section.code and known_content(data.name) is None:
-        reason = f"{data.title} are not mentioned in the linker script, so this code runs from flash"
+    if data.orphan and known_content(data.name) is None:
+        yield from _not_placed(data, place)
+
+
+def _not_placed(data: _Data, place: str) -> Iterator[Diagnostic]:
+    """Yield the fault of a section that a placement named and the script does not."""
+    reason = f"{data.title} are not mentioned in the linker script, "
+    if data.section.code:
         hint = f"add *({data.name}) beside *(.data) in the linker script; mlfbuild's boards have .ramfunc there"
-        yield Diagnostic("code-not-placed", place=place, reason=reason, hint=hint)
+        yield Diagnostic("code-not-placed", place=place, reason=f"{reason}so this code runs from flash", hint=hint)
+    else:
+        hint = f"add a rule for {data.name} to the linker script, or its region to regions of the target"
+        yield Diagnostic("data-not-placed", place=place, reason=f"{reason}so the linker chose their place", hint=hint)
 
 
 def _placing(data: _Data) -> str:
@@ -225,24 +235,42 @@ def _initialised(data: _Data, labels: Mapping[str, int]) -> bool:
     return data.section.zero and any(start <= data.start and data.end <= end for start, end in pairs)
 
 
-def _weights_in_ram(
-    data: Sequence[_Data], regions: Sequence[Region], sections: Sequence[Section]
-) -> Iterator[Diagnostic]:
-    """Yield the models whose constants are in RAM, except those whose code is also there."""
+_RAM_NAME = re.compile(r"(?<![fmv])ram|ccm|tcm", re.IGNORECASE)
+"""Names of memory regions that lose their content without power, unlike FRAM, MRAM and NVRAM."""
+
+
+def _loading_faults(data: Sequence[_Data], regions: Sequence[Region], image: Image) -> Iterator[Diagnostic]:
+    """Yield the models whose constants are in RAM, and data in RAM that nothing loads.
+
+    A model whose code is also in RAM has been placed there as a whole, for speed, or the debugger loads the image.
+    """
+    memory = [
+        symbol.address for symbol in image.symbols if "workspace" in symbol.name or symbol.name.endswith("_state")
+    ]
     rams = [
         region
         for region in regions
-        if any(section.ram and region.start <= section.address < region.end for section in sections)
+        # Flash may also have sections without bytes, such as those for settings that the firmware stores.
+        if not region.read_only
+        and (
+            _RAM_NAME.search(region.name)
+            or any(section.ram and region.start <= section.address < region.end for section in image.sections)
+        )
     ]
 
     def in_ram(each: _Data) -> bool:
         return each.section.ram > 0 or any(region.start <= each.start < region.end for region in rams)
 
-    # If the user has placed a model in RAM as a whole, for speed, its constants are meant to be there.
     executed = {each.model for each in data if known_content(each.name) == CODE and in_ram(each)}
     found: dict[str, list[_Data]] = {}
     for each in data:
-        if known_content(each.name) == TABLES and each.model not in executed and in_ram(each):
+        if each.model in executed or not in_ram(each):
+            continue
+        if not each.section.zero and not each.section.copied:
+            # Constants that a placement names may be loaded from a file of their own (`params-binary`).
+            if known_content(each.name) is not None or any(each.start <= at < each.end for at in memory):
+                yield _not_loaded(each)
+        elif known_content(each.name) == TABLES:
             found.setdefault(each.model, []).append(each)
     for model, constants in found.items():
         names = ", ".join(dict.fromkeys(each.name for each in constants))
@@ -254,6 +282,17 @@ def _weights_in_ram(
             hint=f"add *({constants[0].name}) to an output section in flash, before the pattern that selects it; to "
             "keep them in RAM, place them in a section .data.<name> with the key placement",
         )
+
+
+def _not_loaded(data: _Data) -> Diagnostic:
+    name = data.section.name
+    return Diagnostic(
+        "section-not-loaded",
+        place=f"model {data.model}",
+        reason=f"{data.title} are in RAM, and flash has no copy of them, so nothing loads them",
+        hint=f"write {name} (NOLOAD) in the linker script if it has only memory, such as workspaces; or AT> and a "
+        "region of flash, and copy it in start-up code",
+    )
 
 
 def _stack_faults(found: ImageSizes, stack: AddressRange) -> Iterator[Diagnostic]:
