@@ -163,6 +163,12 @@ def test_numbers_that_the_script_writes_are_bytes_of_the_image(image: Path, tmp_
     assert next(owner for owner in found.others if owner.name == "alignment").flash >= 19
 
 
+def test_memory_that_the_script_reserves_for_the_heap(image: Path, tmp_path: Path) -> None:
+    script = MERGED.replace("> RAM AT > FLASH", "> RAM AT > FLASH .heap (NOLOAD) : { . += 5000; } > RAM")
+    found = relinked(image, script, "main.c.obj libmlf_alpha.a libmlf_beta.a libhelper.a", tmp_path)
+    assert next(owner for owner in found.others if owner.name == "heap").ram == 5000
+
+
 def test_a_map_of_another_image_is_refused(image: Path) -> None:
     linked = read_map(image.with_name("app.elf.map"))
     with raises(InputFileError, "map-of-another-image", "other.map"):
