@@ -28,6 +28,8 @@ _DRIVER = re.compile(r"(.*-)?(gcc|g\+\+|cc|c\+\+|clang|clang\+\+)(-[0-9.]+)?(\.e
 """Compilers that pass ``-Wl,`` to the linker."""
 _MAP = re.compile(r".*[ ,]--?Map[=, ](?:-Xlinker )?([^ ,]+)", re.DOTALL)
 """The last option that names a linker map."""
+_SCRIPT = re.compile(r"(?:^|[ ,])(?:-T[ ,]?|--script[=, ])(?:-Xlinker )?([^ ,]+)")
+"""Options that name a linker script; also ``-Ttext=0``, which names no file."""
 
 
 def remember_owner(library: Any, owner: str, target: TargetJob, model: str) -> None:
@@ -47,6 +49,7 @@ def check_programs(env: Any, target: TargetJob) -> None:
         env[_BUDGETS] = _value_of_budgets
         env["_MLFMAP"] = _map_flag
         env.Append(_LIBFLAGS=" $_MLFMAP")  # every link uses this variable, and few builds replace it
+        env.Append(PROGEMITTER=[_depend_on_scripts])
     program = env["BUILDERS"].get("Program")
     # A clone of an environment shares its builders, so the check must not be added a second time.
     if program is None or any(program is builder for builder in _checking):
@@ -56,6 +59,15 @@ def check_programs(env: Any, target: TargetJob) -> None:
     checking.action = Action([_CHECK, program.action, _CHECK_BUDGETS])
     _checking.append(checking)
     env.Append(BUILDERS={"Program": checking})
+
+
+def _depend_on_scripts(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
+    """Let a program depend on the linker scripts in its flags, or it would keep the places of an older script."""
+    for name in _SCRIPT.findall(env.subst("$LINKFLAGS", target=target, source=source)):
+        script = env.fs.Entry(name, env.fs.Top)
+        if script.isfile() or script.has_builder():
+            env.Depends(target, script)
+    return target, source
 
 
 def _check(target: list[Any], source: list[Any], env: Any) -> None:

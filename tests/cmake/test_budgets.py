@@ -142,3 +142,21 @@ def test_a_tree_without_budgets_and_the_tree_of_one_model_are_checked_with_the_p
     ran = repo.run_build("--target", "app")
     assert ran.status != 0
     assert re.search(r"^mlfbuild: app.elf: model alpha: .* overlap the heap", ran.output, re.MULTILINE), ran.output
+
+
+@pytest.mark.parametrize("flags", ['-T \\"${CMAKE_SOURCE_DIR}/own.ld\\"', "-Wl,-Ttext=0x8000,--script=../own.ld"])
+def test_a_changed_linker_script_links_and_checks_again(flags: str, repo: CMakeRepo) -> None:
+    repo.write("mlfbuild.yml", PROJECT.replace("LIMIT", "10 KiB"))
+    repo.write(
+        "CMakeLists.txt", CMAKELISTS.replace("add_link", f'string(APPEND CMAKE_EXE_LINKER_FLAGS " {flags}")\nadd_link')
+    )
+    script = (
+        "SECTIONS { .text : { *(.text*) *(.rodata*) } .bss : { *(.bss*) } _estack = 8192; _Min_Stack_Size = 4096; }\n"
+    )
+    repo.write("own.ld", script)
+    configure(repo)
+    repo.build("--target", "app")
+    assert "app.elf" not in repo.build("--target", "app").written
+    repo.write("own.ld", script.replace("4096", "4"))
+    ran = repo.run_build("--target", "app")
+    assert ran.status != 0 and "app.elf: model alpha: needs " in ran.output, ran.output

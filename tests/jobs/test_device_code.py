@@ -254,6 +254,7 @@ targets:
   m55:
     cpu: cortex-m55
     board: mps3-an547
+    regions: {.npu_data: DDR}
     devices:
       accel: {cpu: cortex-m33, flags: [-DACCEL=33], section: .npu_data}
       dsp: {cpu: rv32imc, flags: [-DDSP]}
@@ -350,7 +351,9 @@ def test_a_missing_compiler_is_named_with_its_key(tmp_path: Path, tool: Callable
     tool("cmake", "ninja", "arm-none-eabi-gcc")
     (tmp_path / "net.tar").write_bytes(device_archive())
     (tmp_path / "main.c").write_text(MAIN)
-    project = re.sub(r"accel: {.*}", "accel: {c-compiler: no-such-gcc}", BOARD)
+    project = re.sub(r"accel: {.*}", "accel: {c-compiler: no-such-gcc}", BOARD).replace(
+        "    regions: {.npu_data: DDR}\n", ""
+    )
     (tmp_path / "mlfbuild.yml").write_text(project)
     ran = warm.run("mlfbuild", "build", "-f", tmp_path / "mlfbuild.yml", status=3)
     assert_printed(ran.stderr, "program-not-found", "targets.m55.devices.accel")

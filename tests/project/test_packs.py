@@ -24,6 +24,7 @@ PDSC = """<?xml version="1.0" encoding="UTF-8"?>
 <variant Dvariant="OUR102VX"><processor Dcore="Cortex-M7" Dfpu="DP_FPU"/></variant></device>
 <device Dname="OUR103"><processor Dcore="Cortex-M4" Dfpu="0"/></device>
 <device Dname="OUR104"><processor Dcore="SC300"/></device>
+<device Dname="OUR106"><processor Dcore="Cortex-M33" Dfpu="NO_FPU"/></device>
 <device Dname="OUR105"><memory id="IRAM1" start="somewhere" size="0x8000" default="1"/></device>
 </subFamily></family></devices></package>
 """
@@ -54,6 +55,7 @@ def refused(folder: Path, keys: str) -> Diagnostic:
         ("OUR102V", "cortex-m7+nofp.dp", (0, 0x40000), (0x20000000, 0x8000)),
         ("OUR102VX", "cortex-m7", (0, 0x40000), (0x20000000, 0x8000)),
         ("OUR103", "cortex-m4+nofp", None, (0x10000000, 0x40000)),
+        ("OUR106", "cortex-m33+nofp", None, (0x10000000, 0x40000)),
     ],
 )
 def test_pack_gives_core_and_memories(

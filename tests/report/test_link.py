@@ -41,7 +41,7 @@ class Linker:
         ]
 
     def found(self, code: str = "", objects: str = "", flags: str = "", **parts: str):  # type: ignore[no-untyped-def]
-        script = SCRIPT
+        script = SCRIPT.replace("1M  RAM : ORIGIN", parts.pop("memory", "1M  RAM : ORIGIN"))
         for name, text in {**PARTS, **parts}.items():
             script = script.replace(name, text)
         (self.folder / "app.ld").write_text(script)
@@ -110,6 +110,18 @@ def test_a_stack_that_is_smaller_than_the_worst_case(linker: Linker) -> None:
     assert note.startswith("stack: ") and "xTaskCreate" in note
 
 
+def test_main_of_chibios_has_the_process_stack(linker: Linker) -> None:
+    stack = "__process_stack_size__ = 4; __process_stack_base__ = .; . += 4; __process_stack_end__ = .; _end = .;"
+    main = "__main_stack_base__ = .; . += 1024; __main_stack_end__ = .;"
+    found = linker.found(BEHIND=main + stack)
+    assert {fault.code for fault in found} == {"stack-too-small"}
+    assert "reserves 4 (__process_stack_size__)" in found[0].reason
+    assert linker.faults(BEHIND=main + stack.replace("4;", "256;")) == []
+    assert linker.faults(code="void chThdCreateStatic(void) {}", BEHIND=main + stack) == [], "models run in threads"
+    heap = "__heap_base__ = .; __heap_end__ = ORIGIN(RAM) + LENGTH(RAM);"
+    assert linker.faults(BSS=".bss", BEHIND=heap) == [("section-overlaps-heap", "model alpha")]
+
+
 def test_ample_stacks_are_not_compared_quickly(linker: Linker) -> None:
     deep = (
         "int deep(int n) { volatile char big[20000]; big[n] = 1; return big[n]; } int main(int n) { return deep(n); }"
@@ -137,6 +149,45 @@ def test_weights_in_ram(linker: Linker) -> None:
     parts = {"CODE": others, "RODATA": constants, "MORE": "*(.rodata.*)"}
     assert linker.faults(**parts) == [("weights-in-ram", "model alpha")]
     assert linker.faults(**parts | {"MORE": "*(.rodata.*) *(.text*)"}) == [], "its code is in RAM, too"
+
+
+def test_flash_with_a_section_for_settings_is_not_ram(linker: Linker) -> None:
+    memory = "1M QSPI (rx) : ORIGIN = 0x90000000, LENGTH = 1M RAM : ORIGIN"
+    outside = ".weights : { *(.rodata.*) } > QSPI .settings (NOLOAD) : { *more*.o(.settings) } > QSPI"
+    code = '__attribute__((section(".settings"), used)) char settings[4096];'
+    parts = {"RAM_SIZE": "64K", "RODATA": "*(.rodata)", "BEHIND": outside, "code": code}
+    assert linker.faults(memory=memory, **parts) == []
+
+
+def test_data_in_ram_that_nothing_loads(linker: Linker) -> None:
+    """The scripts of libopencm3 have such a section for the CCM of an STM32F4."""
+    memory = "1M ccm : ORIGIN = 0x10000000, LENGTH = 64K RAM : ORIGIN"
+    ccm = ".ccm : { *(.rodata.*) LONG(0) } > ccm"
+    parts = {"RODATA": "*(.rodata)", "BEHIND": ccm, "memory": memory}
+    found = linker.found(**parts)
+    assert (found[0].code, found[0].place) == ("section-not-loaded", "app.elf: model alpha")
+    assert "1,256 bytes of .rodata.mlf at 0x10000000 are in RAM" in found[0].reason
+    workspace = linker.faults(BSS=".bss", BEHIND=ccm.replace(".rodata", ".bss.noinit"), memory=memory)
+    assert workspace == [("section-not-loaded", "model alpha")], "LONG gives the section bytes in the file"
+    hint = ccm.replace(".rodata", ".bss.noinit").replace(".ccm :", ".ccm (NOLOAD) :")
+    assert linker.faults(BSS=".bss", BEHIND=hint, memory=memory) == []
+    copied = linker.faults(**parts | {"BEHIND": f"{ccm} AT > FLASH"})
+    assert {code for code, _ in copied} == {"weights-in-ram"}
+
+
+def test_a_placement_that_the_script_does_not_mention(linker: Linker) -> None:
+    gamma = """
+        __attribute__((section(".dma"))) static char tvmgen_gamma_workspace[40];
+        int tvmgen_gamma_run(int at) { return tvmgen_gamma_workspace[at]++; }
+    """
+    (linker.folder / "gamma_lib0.c").write_text(gamma)
+    command = ["arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", "-c", "gamma_lib0.c"]
+    subprocess.run(command, cwd=linker.folder, check=True)
+    objects = f"main.c.obj libmlf_alpha.a libmlf_beta.a libhelper.a {linker.folder / 'gamma_lib0.o'}"
+    (fault,) = linker.found(objects=objects)
+    assert (fault.code, fault.place) == ("data-not-placed", "app.elf: model gamma")
+    assert "40 bytes of .dma at 0x2" in fault.reason and "add a rule for .dma to the linker script" in fault.hint
+    assert linker.faults(objects=objects, BEHIND=".dma (NOLOAD) : { *(.dma) } > RAM") == []
 
 
 def test_orphan_variables_that_are_not_zeroed(linker: Linker) -> None:

@@ -153,6 +153,22 @@ def test_merged_strings_at_the_end_of_a_section_take_no_bytes(tmp_path: Path, to
     assert sum(owner.flash for owner in found.sizes.others) == found.image.flash
 
 
+def test_numbers_that_the_script_writes_are_bytes_of_the_image(image: Path, tmp_path: Path) -> None:
+    """NXP's scripts and CMSIS write tables for start-up code."""
+    table = "LONG(LOADADDR(.data)) LONG(SIZEOF(.data)) QUAD(1) SHORT(2) BYTE(3) *(.text"
+    script = MERGED.replace("*(.text", table, 1)
+    found = relinked(image, script, "main.c.obj libmlf_alpha.a libmlf_beta.a libhelper.a", tmp_path)
+    owners = (*found.models, *found.others)
+    assert sum(owner.flash for owner in owners) == read_image(tmp_path / "app.elf").flash
+    assert next(owner for owner in found.others if owner.name == "alignment").flash >= 19
+
+
+def test_memory_that_the_script_reserves_for_the_heap(image: Path, tmp_path: Path) -> None:
+    script = MERGED.replace("> RAM AT > FLASH", "> RAM AT > FLASH .heap (NOLOAD) : { . += 5000; } > RAM")
+    found = relinked(image, script, "main.c.obj libmlf_alpha.a libmlf_beta.a libhelper.a", tmp_path)
+    assert next(owner for owner in found.others if owner.name == "heap").ram == 5000
+
+
 def test_a_map_of_another_image_is_refused(image: Path) -> None:
     linked = read_map(image.with_name("app.elf.map"))
     with raises(InputFileError, "map-of-another-image", "other.map"):
@@ -279,7 +295,10 @@ short                                             main.o
         InputSection(".bss", ".bss", 0x20000000, 8, "main.o"),
         InputSection(".bss.noinit.tvm", ".bss.noinit.tvm", 0x20000010, 128, kws, orphan=True),
     )
-    assert found.regions == (Region("FLASH", 0x08000000, 0x00100000), Region("RAM", 0x20000000, 0x00020000))
+    assert found.regions == (
+        Region("FLASH", 0x08000000, 0x00100000, read_only=True),
+        Region("RAM", 0x20000000, 0x00020000),
+    )
     assert found.files == ("main.o", "lib/libmlf_kws.a", "linker stubs")
     assert (found.sections[1].archive, found.sections[1].member) == ("libmlf_kws.a", "kws_lib0.c.obj")
     assert found.sections[0].archive == ""

@@ -62,3 +62,17 @@ def test_every_program_is_checked(repo: FirmwareRepo) -> None:
     maps = {path.name for path in (repo.root / "build").glob("*.map")}
     assert maps == {"app.elf.map", "own.map"}, "no second map, and none of a program without models"
     assert "`.' is up to date" in repo.build("-Q").output
+
+
+@pytest.mark.parametrize("flags", ["-T app.ld", "-Wl,-Ttext=0x8000,--script=app.ld"])
+def test_a_changed_linker_script_links_and_checks_again(flags: str, repo: FirmwareRepo) -> None:
+    repo.write("mlfbuild.yml", PROJECT.replace("LIMIT", "10 KiB"))
+    repo.replace("SConstruct", '"-Wl,-e,main"', ", ".join(f'"{flag}"' for flag in ["-Wl,-e,main", *flags.split()]))
+    script = (
+        "SECTIONS { .text : { *(.text*) *(.rodata*) } .bss : { *(.bss*) } _Min_Stack_Size = 4096; _estack = 8192; }\n"
+    )
+    repo.write("app.ld", script)
+    repo.build("-Q", "build/app.elf")
+    assert "is up to date" in repo.build("-Q", "build/app.elf").output
+    repo.write("app.ld", script.replace("4096", "4"))
+    assert "app.elf: model alpha: needs " in repo.scons("-Q", "build/app.elf", status=2).output

@@ -93,6 +93,7 @@ def test_a_wrong_compiler_is_refused_with_a_reason(dump: Dump, cpu: str, compile
     ("cpu", "compiler", "flags"),
     [
         ("cortex-m4+nofp", "arm-none-eabi-gcc", "-mcpu=cortex-m4 -mfloat-abi=softfp -mfpu=fpv4-sp-d16"),
+        ("cortex-m33+nofp", "arm-none-eabi-gcc", "-march=armv8-m.main+fp+dsp -mfloat-abi=softfp -mcmse"),  # pico-sdk
         ("cortex-m7", "arm-none-eabi-gcc", "-mcpu=cortex-m7 -mfloat-abi=hard -mfpu=fpv5-sp-d16"),
         ("cortex-m33", "clang", "-mcpu=cortex-m33+nodsp -mfloat-abi=hard -mfpu=fpv5-sp-d16"),
         ("cortex-m4", "arm-none-eabi-gcc", "-march=armv7e-m -mfloat-abi=hard -mfpu=fpv4-sp-d16"),

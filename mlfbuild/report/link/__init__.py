@@ -1,6 +1,6 @@
 """Faults of a link that the linker does not report: where it put the data of models, and what that collides with.
 
-``checks`` finds heap and stack by the symbols of linker scripts, and compares them with the sections of the
+``symbols`` finds heap and stack by the symbols of linker scripts, and ``checks`` compares them with the sections of the
 models, and the symbols of the linked files with each other. A fault is a ``Diagnostic``; its code is stable.
 
 A script of your own or of a vendor may name sections that it does not expect, such as ``.bss.noinit.tvm``, or not: GNU

@@ -1,11 +1,9 @@
-"""Compare the sections of models in an image with its memory regions, its heap and its stack.
-
-Heap and stack are found by the symbols that linker scripts define for start-up code and C libraries.
-"""
+"""Compare the sections of models in an image with its memory regions, its heap and its stack."""
 
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -15,101 +13,12 @@ from typing import Any
 from mlfbuild.core import CheckFailedError, Diagnostic, listed, printable
 from mlfbuild.jobs import COMPARED, check_models
 from mlfbuild.library.cgen import WORKSPACE_SECTION
+from mlfbuild.report.link.symbols import AddressRange, heap_of, stack_of, task_function
 from mlfbuild.report.sizes.image import Image, Section
 from mlfbuild.report.sizes.images import ImageSizes
 from mlfbuild.report.sizes.linker_map import InputSection, LinkerMap, Region
 from mlfbuild.report.sizes.memories import memory_faults
 from mlfbuild.report.sizes.owners import CODE, DATA, TABLES, is_c_library, known_content, module_of
-
-# No standard has these names. They are those of CMSIS, of vendors' scripts and of the systems in the comments.
-_HEAP_STARTS = (
-    "__HeapBase", "__heap_start__", "__heap_start", "_heap_start", "__heap_base", "_heap_begin", "_sheap",
-    "_pvHeapStart",
-)  # fmt: skip
-_HEAP_ENDS = (
-    "__HeapLimit", "__heap_end__", "__heap_end", "_heap_end", "__heap_limit", "_eheap", "_pvHeapLimit",
-)  # fmt: skip
-_IMPLIED_HEAPS = (
-    ({"rt_system_heap_init", "rt_system_heap_init_generic"}, ("__bss_end", "__bss_end__", "_ebss")),  # RT-Thread
-    ({"umm_initialize", "kumm_initialize", "mm_initialize"}, ("_ebss",)),  # NuttX; its idle stack comes first
-    ({"_tx_initialize_kernel_enter"}, ("__RAM_segment_used_end__",)),  # ThreadX: memory for the application
-    ({"_sbrk", "sbrk", "_sbrk_r"}, ("end", "_end", "__end__")),  # newlib
-)
-"""Functions of a system, and the symbols at which it begins to use memory, up to the end of the region."""
-_STACK_LIMITS = ("__StackBottom", "__StackLimit", "__stack_limit", "__stack_limit__", "_sstack")
-_STACK_TOPS = (
-    "__StackTop", "__stack_top", "__stack_top__", "_estack", "_stack_top", "_vStackTop", "__stack_end__", "__stack",
-    "_sp",
-)  # fmt: skip
-_STACK_SIZES = (
-    "_Min_Stack_Size", "__stack_size__", "__stack_size", "_stack_size", "_system_stack_size", "__STACK_SIZE",
-    "__StackSize", "_StackSize", "Stack_Size", "STACK_SIZE", "MLF_STACK_SIZE",
-)  # fmt: skip
-_LARGEST_STACK = 1 << 24
-"""Symbols further apart do not belong together."""
-_TASKS = (
-    "xTaskCreate", "xTaskCreateStatic", "rt_thread_init", "rt_thread_create", "_tx_thread_create", "osThreadNew",
-    "nxtask_init", "z_setup_new_thread", "OSTaskCreate",
-)  # fmt: skip
-"""Functions that create a task with a separate stack."""
-
-
-@dataclass(frozen=True)
-class AddressRange:
-    """A part of the memory."""
-
-    start: int
-    end: int
-    """The first address after it."""
-    symbol: str
-    """The symbol that defines its start, or its size."""
-
-    @property
-    def size(self) -> int:
-        """Bytes."""
-        return self.end - self.start
-
-
-def heap_of(image: Image, regions: Sequence[Region]) -> AddressRange | None:
-    """Return the memory that the heap of ``image`` may grow into; ``None`` without a heap, or if it is unknown.
-
-    It ends at a symbol, at the stack, or at the end of its memory region, whichever comes first.
-    """
-    functions = {symbol.name for symbol in image.symbols if symbol.function}
-    names = [*_HEAP_STARTS, *(name for users, starts in _IMPLIED_HEAPS if users & functions for name in starts)]
-    # Explicit symbols before implied ones: a script that names its heap knows best.
-    start = _first(image.labels, names)
-    if start is None:
-        return None
-    begin, stack = image.labels[start], stack_of(image)
-    ends = [image.labels[name] for name in _HEAP_ENDS if name in image.labels]
-    ends += [region.end for region in regions if region.start <= begin < region.end]
-    ends += [stack.start] if stack is not None else []
-    end = min((end for end in ends if end > begin), default=None)
-    return None if end is None else AddressRange(begin, end, start)
-
-
-def stack_of(image: Image) -> AddressRange | None:
-    """Return the stack that the linker script reserves for ``main``; ``None`` if no symbols define it."""
-    labels = image.labels
-    top, limit, size = (_first(labels, names) for names in (_STACK_TOPS, _STACK_LIMITS, _STACK_SIZES))
-    if top is None:
-        return None
-    if limit is not None and 0 < labels[top] - labels[limit] <= _LARGEST_STACK:
-        return AddressRange(labels[limit], labels[top], size or limit)
-    if size is not None and 0 < labels[size] <= min(_LARGEST_STACK, labels[top]):
-        return AddressRange(labels[top] - labels[size], labels[top], size)
-    return None
-
-
-def task_function(image: Image) -> str | None:
-    """Return the function that creates tasks with separate stacks; ``None`` without an RTOS."""
-    functions = {symbol.name for symbol in image.symbols if symbol.function}
-    return next((name for name in _TASKS if name in functions), None)
-
-
-def _first(labels: Mapping[str, int], names: Sequence[str]) -> str | None:
-    return next((name for name in names if name in labels), None)
 
 
 def conflict_faults(linked: LinkerMap, models: Mapping[str, str]) -> tuple[list[Diagnostic], list[str]]:
@@ -218,7 +127,7 @@ def link_faults(found: ImageSizes, *, quick: bool = False) -> LinkFaults:
     notes = list(models_without_code(found))
     heap, stack = heap_of(image, regions), stack_of(image)
     faults = [fault for each in data for fault in _misplaced(each, regions, heap, stack, image.labels)]
-    faults += _weights_in_ram(data, regions, image.sections)
+    faults += _loading_faults(data, regions, image)
     faults += memory_faults(found.memory_uses)
     if stack is not None and not (quick and stack.size >= _AMPLE):
         task = task_function(image)
@@ -296,10 +205,19 @@ def _misplaced(
             reason=f"{data.title} are not mentioned in the linker script, so start-up code does not initialise them",
             hint=_placing(data),
         )
-    if data.orphan and data.section.code and known_content(data.name) is None:
-        reason = f"{data.title} are not mentioned in the linker script, so this code runs from flash"
+    if data.orphan and known_content(data.name) is None:
+        yield from _not_placed(data, place)
+
+
+def _not_placed(data: _Data, place: str) -> Iterator[Diagnostic]:
+    """Yield the fault of a section that a placement named and the script does not."""
+    reason = f"{data.title} are not mentioned in the linker script, "
+    if data.section.code:
         hint = f"add *({data.name}) beside *(.data) in the linker script; mlfbuild's boards have .ramfunc there"
-        yield Diagnostic("code-not-placed", place=place, reason=reason, hint=hint)
+        yield Diagnostic("code-not-placed", place=place, reason=f"{reason}so this code runs from flash", hint=hint)
+    else:
+        hint = f"add a rule for {data.name} to the linker script, or its region to regions of the target"
+        yield Diagnostic("data-not-placed", place=place, reason=f"{reason}so the linker chose their place", hint=hint)
 
 
 def _placing(data: _Data) -> str:
@@ -317,24 +235,42 @@ def _initialised(data: _Data, labels: Mapping[str, int]) -> bool:
     return data.section.zero and any(start <= data.start and data.end <= end for start, end in pairs)
 
 
-def _weights_in_ram(
-    data: Sequence[_Data], regions: Sequence[Region], sections: Sequence[Section]
-) -> Iterator[Diagnostic]:
-    """Yield the models whose constants are in RAM, except those whose code is also there."""
+_RAM_NAME = re.compile(r"(?<![fmv])ram|ccm|tcm", re.IGNORECASE)
+"""Names of memory regions that lose their content without power, unlike FRAM, MRAM and NVRAM."""
+
+
+def _loading_faults(data: Sequence[_Data], regions: Sequence[Region], image: Image) -> Iterator[Diagnostic]:
+    """Yield the models whose constants are in RAM, and data in RAM that nothing loads.
+
+    A model whose code is also in RAM has been placed there as a whole, for speed, or the debugger loads the image.
+    """
+    memory = [
+        symbol.address for symbol in image.symbols if "workspace" in symbol.name or symbol.name.endswith("_state")
+    ]
     rams = [
         region
         for region in regions
-        if any(section.ram and region.start <= section.address < region.end for section in sections)
+        # Flash may also have sections without bytes, such as those for settings that the firmware stores.
+        if not region.read_only
+        and (
+            _RAM_NAME.search(region.name)
+            or any(section.ram and region.start <= section.address < region.end for section in image.sections)
+        )
     ]
 
     def in_ram(each: _Data) -> bool:
         return each.section.ram > 0 or any(region.start <= each.start < region.end for region in rams)
 
-    # If the user has placed a model in RAM as a whole, for speed, its constants are meant to be there.
     executed = {each.model for each in data if known_content(each.name) == CODE and in_ram(each)}
     found: dict[str, list[_Data]] = {}
     for each in data:
-        if known_content(each.name) == TABLES and each.model not in executed and in_ram(each):
+        if each.model in executed or not in_ram(each):
+            continue
+        if not each.section.zero and not each.section.copied:
+            # Constants that a placement names may be loaded from a file of their own (`params-binary`).
+            if known_content(each.name) is not None or any(each.start <= at < each.end for at in memory):
+                yield _not_loaded(each)
+        elif known_content(each.name) == TABLES:
             found.setdefault(each.model, []).append(each)
     for model, constants in found.items():
         names = ", ".join(dict.fromkeys(each.name for each in constants))
@@ -346,6 +282,17 @@ def _weights_in_ram(
             hint=f"add *({constants[0].name}) to an output section in flash, before the pattern that selects it; to "
             "keep them in RAM, place them in a section .data.<name> with the key placement",
         )
+
+
+def _not_loaded(data: _Data) -> Diagnostic:
+    name = data.section.name
+    return Diagnostic(
+        "section-not-loaded",
+        place=f"model {data.model}",
+        reason=f"{data.title} are in RAM, and flash has no copy of them, so nothing loads them",
+        hint=f"write {name} (NOLOAD) in the linker script if it has only memory, such as workspaces; or AT> and a "
+        "region of flash, and copy it in start-up code",
+    )
 
 
 def _stack_faults(found: ImageSizes, stack: AddressRange) -> Iterator[Diagnostic]:

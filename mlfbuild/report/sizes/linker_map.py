@@ -25,8 +25,11 @@ _PLACED = re.compile(r"^( ?)(\*fill\*|[^\s*(][^\s(]*)?\s+0x([0-9a-f]+)\s+0x([0-9
 _NAME = re.compile(r"^( ?)([^\s*(][^\s(]*)$")
 _CONTINUED = re.compile(r"^\s{2,}0x([0-9a-f]+)\s+0x([0-9a-f]+)(?:\s+(\S.*))?$")
 _PATTERN = re.compile(r"^ \S*\(.*\)$")
+# NXP's scripts and CMSIS write tables for start-up code this way.
+_WRITTEN = re.compile(r"^\s{2,}0x([0-9a-f]+)\s+0x([0-9a-f]+) (BYTE|SHORT|LONG|S?QUAD) ")
+"""Bytes that the script itself writes."""
 # Attributes of the region may follow, with `!` before those that it excludes (ld, MEMORY command).
-_REGION = re.compile(r"^(\S+) +0x([0-9a-f]+) +0x([0-9a-f]+)(?: +[!a-z]+)?$", re.MULTILINE)
+_REGION = re.compile(r"^(\S+) +0x([0-9a-f]+) +0x([0-9a-f]+)(?: +([a-z]*)(?:![a-z]*)?)?$", re.MULTILINE)
 _ALL = "*default*"
 """The region of a script without regions: the whole address space."""
 _LOADED = re.compile(r"^LOAD (.+)$", re.MULTILINE)
@@ -86,6 +89,8 @@ class Region:
     name: str
     start: int
     size: int
+    read_only: bool = False
+    """Whether the script gives it attributes, and among them none for writing."""
 
     @property
     def end(self) -> int:
@@ -141,7 +146,11 @@ def read_map(path: Path) -> LinkerMap:
     return LinkerMap(
         path,
         tuple(_without_overlaps(_sections(text[begin + len(_BEGIN) + 2 :]))),
-        tuple(Region(name, int(start, 16), int(size, 16)) for name, start, size in regions if name != _ALL),
+        tuple(
+            Region(name, int(start, 16), int(size, 16), bool(attributes) and "w" not in attributes)
+            for name, start, size, attributes in regions
+            if name != _ALL
+        ),
         # A library that is passed to the linker several times is listed as often.
         tuple(dict.fromkeys(name.rstrip() for name in _LOADED.findall(text, begin))),
     )
@@ -173,6 +182,8 @@ def _sections(text: str) -> Iterator[InputSection]:
             inside, name, numbers = bool(placed[1]), placed[2], placed.group(3, 4, 5)
         elif pending is not None and (continued := _CONTINUED.match(line)) is not None:
             (inside, name), numbers = pending, continued.group(1, 2, 3)
+        elif (written := _WRITTEN.match(line)) is not None:
+            inside, name, numbers = True, written[3], (written[1], written[2], None)
         else:
             orphan = orphan and not _PATTERN.match(line)
             found = _NAME.match(line)

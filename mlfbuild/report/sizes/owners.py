@@ -13,7 +13,7 @@ bytes with a name, a kind, and whether they are in flash, in RAM or, as initiali
 
 1. the model whose library ``libmlf_<module>.a`` it is from; also ``libmlf_<module>_blobs.a`` with graph and parameters,
    ``libmlf_<module>.<device>.a``, and objects ``<module>_lib0.o`` of builds that link without libraries (RT-Thread);
-2. ``stack`` or ``alignment``, if no file made it: padding of the linker, and space that a linker script reserves;
+2. ``stack``, ``heap`` or ``alignment``, if no file made it: space that a linker script reserves, and padding;
 3. the required library ``libmlf_dep_<name>.a``: separate, because several models share it;
 4. ``link-time optimised code``, whose file is gone: models in it are ``mixed``, their sizes unknown, not too small;
 5. ``C library``, if the archive is one of the toolchain, or else the library's own name;
@@ -256,7 +256,7 @@ def _owner_of(part: InputSection, models: Mapping[str, str]) -> tuple[str, str]:
         return models[module], module
     # Before the libraries: a fill line has no source, and space reserved by a script has none either.
     if part.name == FILL or not part.source:
-        return ("stack" if "stack" in part.output else "alignment"), ""
+        return next((name for name in ("stack", "heap") if name in part.output), "alignment"), ""
     dependency = _DEPENDENCY.fullmatch(part.archive)
     if dependency is not None:
         return dependency[1], ""

@@ -18,6 +18,7 @@ bytes and the call chain to the deepest point, or without bytes and with the rea
 4. A call through a pointer has several targets; the deepest counts. Targets that are already running are skipped, as an
    executor's table contains the caller's own relatives. A function whose targets are unknown is unknown.
 5. ``alloca``, arrays of variable length and a stack pointer from memory make the function, and its callers, unknown.
+6. A call of ``__stack_chk_fail`` does not count: the stack has been overwritten already, and the program ends.
 
 **Order.** The search is depth first. A result is kept for the next caller only if no target was skipped below it
 (``passed``): a skipped function would count for a caller that does not come through it. This costs repeated visits,
@@ -49,6 +50,7 @@ from mlfbuild.timing import Disassembly
 # SCons among them, already use some.
 _DEEPEST = 150
 """Maximum depth of nested calls."""
+_LAST_CALL = "__stack_chk_fail"
 _MOST_VISITS = 100_000
 """Maximum visits of functions from one entry; targets of pointers are visited once for each path."""
 
@@ -142,6 +144,9 @@ class CallGraph:
         best: tuple[StackFrame, ...] = (StackFrame(name, frame.size),)
         for call, depth in frame.calls:
             for target in self._targets(address, call, search):
+                # That of newlib calls a handler of signals through a pointer, so no stack would be known.
+                if self._name(target) == _LAST_CALL:
+                    continue
                 below = (StackFrame(name, depth), *self._deepest(target, search))
                 best = max(best, below, key=_total)
         search.path.pop()

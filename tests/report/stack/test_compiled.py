@@ -209,6 +209,15 @@ def test_unknown_stacks_have_a_reason(link: Linker, case: str) -> None:
     assert found.size is None and re.fullmatch(reason, found.reason), found
 
 
+def test_the_end_of_a_program_whose_stack_was_overwritten_does_not_count(link: Linker) -> None:
+    model = """
+        int32_t tvmgen_alpha_run(volatile int *x) { volatile char own[40]; own[x[0]] = 1; return own[x[1]]; }
+    """
+    ending = "void *__stack_chk_guard; void __stack_chk_fail(void) { ((void (*)(void))__stack_chk_guard)(); }\n"
+    found = depth(link(model, "cortex-m4", "-O2", "-fstack-protector-strong", main=MAIN + ending))
+    assert [part.function for part in found.path] == ["tvmgen_alpha_run"], found.reason
+
+
 def test_executor_calls_the_functions_of_its_table(link: Linker) -> None:
     model = """
         typedef int packed(volatile int *);

@@ -1,0 +1,5 @@
+# Cortex-M33 with DSP instructions, without an FPU
+set(CMAKE_SYSTEM_PROCESSOR cortex-m33+nofp)
+set(MLFBUILD_CPU_FLAGS -mcpu=cortex-m33+nofp -mthumb -mfloat-abi=soft)
+set(MLFBUILD_ADVICE "set MLFBUILD_CLANG to the path of clang 14 or later, or use GCC 10 or later")
+include("${CMAKE_CURRENT_LIST_DIR}/arm-none-eabi-clang.cmake")
