@@ -232,7 +232,8 @@ def _verify_project(
     if image is not None:
         jobs = jobs_in_image(jobs, image, flash=flash)
         jobs = jobs if blob is None else with_parameters(project, jobs, *blob)
-    skipped = [] if given else left_out(project, targets)  # noted, so that a model without vectors is not taken for one that passed
+    # Noted, so that a model without vectors is not taken for one that passed.
+    skipped = [] if given else left_out(project, targets)
     note_all(options, skipped, "not verified: ")
     note_all(options, () if image else unchecked_in_runs(project, targets), "not checked: ")
     try:

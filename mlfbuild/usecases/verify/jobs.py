@@ -87,8 +87,8 @@ def verify_jobs(
 ) -> list[VerifyJob]:
     """Return a job for each module of ``targets`` that has vectors and can run, on a board or on this machine.
 
-    ``given`` replaces the vectors of all models. A case may take ``timeout`` seconds. Raises ``CheckFailedError`` if there is none and one is ``needed``, and
-    ``ProjectFileError`` if vectors do not name the module that they are for.
+    ``given`` replaces the vectors of all models. A case may take ``timeout`` seconds. Raises ``CheckFailedError`` if
+    there is none and one is ``needed``, and ``ProjectFileError`` if vectors do not name the module that they are for.
     """
     vectors = vectors_of(project)
     if given is not None:
