@@ -12,6 +12,7 @@ new network is better is for ``evaluate``.
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -207,7 +208,14 @@ def _new_library(wanted: NewParameters, firmware: _Firmware, folder: Path) -> Li
         step = replace(firmware.quantize, source=source, made=folder / f"{firmware.request.name}{source.suffix}")
         make_quantized(step)
         source = step.made
-    return compiler_called("native").compile(replace(firmware.request, source=source))
+    options = {**_reserved(_text(_module(firmware.library, wanted.firmware), "txt")), **firmware.request.options}
+    return compiler_called("native").compile(replace(firmware.request, source=source, options=options))
+
+
+def _reserved(structure: str) -> dict[str, str]:
+    """Return the option with the memory that firmware reserves for trees: by default, a forest's size decides it."""
+    rooms = set(re.findall(r"stream uint32_t\[(\d+)\]", structure))
+    return {"tree-room": f"{4 * int(rooms.pop())}"} if len(rooms) == 1 else {}
 
 
 def _module(library: Library, where: str) -> Module:

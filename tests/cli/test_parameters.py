@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from mlfbuild.library import read_blob
+from support.classical_networks import forest_regressor
 from support.command import Folder
 from support.firmware_repo import tiny_network, two_layers
 
@@ -54,6 +55,16 @@ def test_firmware_from_an_archive_with_names_of_its_own(desk: Folder) -> None:
         desk.run("parameters", "new.tflite", "-o", "new.bin", "--self-test", "2", "--for", *words, status=0)
         made.append((desk.root / "new.bin").read_bytes())
     assert made[0] == made[1] == made[2]
+
+
+def test_a_smaller_forest_fits_the_memory_of_the_firmware(desk: Folder) -> None:
+    for name, options in (("old", {"trees": 12, "depth": 5}), ("new", {"trees": 1, "depth": 2})):
+        (desk.root / f"{name}.onnx").write_bytes(forest_regressor(3, **options))
+    options = ("-O", "parameters=replaceable", "-q")
+    desk.run("compile", "old.onnx", "--cpu", "host", "-o", "old.tar", *options, status=0)
+    desk.run("parameters", "new.onnx", "--for", "old.tar", "-o", "new.bin", status=0)
+    desk.run("parameters", "old.onnx", "--for", "old.tar", "-o", "old.bin", status=0)
+    assert (desk.root / "new.bin").stat().st_size == (desk.root / "old.bin").stat().st_size
 
 
 def test_another_structure_is_refused(desk: Folder) -> None:
