@@ -132,14 +132,18 @@ function(mlfbuild_parameters BLOB)
   if(arg_SELF_TEST)
     list(APPEND options --self-test "${arg_SELF_TEST}")
   endif()
+  get_property(vectors GLOBAL PROPERTY MLFBUILD_VECTORS_${arg_MODEL}) # the first ones are the tests in the blob
+  if(NOT EXISTS "${vectors}")
+    set(vectors "")
+  endif()
   add_custom_command(
     OUTPUT "${blob}"
     COMMAND "${MLFBUILD_COMMAND}" parameters "${new}" ${options} -o "${blob}"
-    DEPENDS "${new}" "${project}" mlf_${arg_MODEL}
+    DEPENDS "${new}" "${project}" ${vectors} mlf_${arg_MODEL}
     COMMENT "Writing ${BLOB} from ${arg_NEW}"
     VERBATIM)
   # Another name than that of the file, which Ninja would take for a second rule of it.
-  get_filename_component(title "${BLOB}" NAME_WE)
+  get_filename_component(title "${BLOB}" NAME_WLE) # of kws-1.2.bin, the dot stays
   add_custom_target("parameters-${title}" DEPENDS "${blob}")
 endfunction()
 
@@ -347,6 +351,8 @@ function(_mlfbuild_model MODEL PROJECT_FILE LOCK)
     _mlfbuild_stop("mlfbuild_models: model ${name} of ${PROJECT_FILE}: ${known} has a model of that name, too; rename one")
   endif()
   set_property(GLOBAL PROPERTY MLFBUILD_MODEL_${name} "${PROJECT_FILE}")
+  string(JSON vectors GET "${MODEL}" vectors)
+  set_property(GLOBAL PROPERTY MLFBUILD_VECTORS_${name} "${vectors}")
 
   string(JSON tree GET "${MODEL}" tree)
   string(JSON fragment GET "${MODEL}" fragment)

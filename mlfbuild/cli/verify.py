@@ -227,11 +227,13 @@ def _verify_project(
         targets = without_runners(targets)
     evaluations = evaluate_jobs(project, targets, timeout=timeout) if image is None else []
     check_test_data(project, evaluations)
-    jobs = verify_jobs(project, targets, project.root / BUILD_FOLDER, timeout, needed=not evaluations)
+    given = None if blob is None else blob[1]
+    jobs = verify_jobs(project, targets, project.root / BUILD_FOLDER, timeout, needed=not evaluations, given=given)
     if image is not None:
         jobs = jobs_in_image(jobs, image, flash=flash)
         jobs = jobs if blob is None else with_parameters(project, jobs, *blob)
-    skipped = left_out(project, targets)  # noted, so that a model without vectors is not taken for one that passed
+    # Noted, so that a model without vectors is not taken for one that passed.
+    skipped = [] if given else left_out(project, targets)
     note_all(options, skipped, "not verified: ")
     note_all(options, () if image else unchecked_in_runs(project, targets), "not checked: ")
     try:

@@ -130,6 +130,9 @@ def mlf_parameters(
         action(_parameters, "$MLFPARAMETERSCOMSTR"),
         MLFPARAMETERS=(wanted, models.project),
     )
+    spec = models.project.models.get(model)
+    if spec is not None and "" in spec.vectors:
+        env.Depends(made, str(spec.vectors[""]))  # the first ones are the tests in the blob
     # Values, because neither mlfbuild nor these numbers are files.
     env.Depends(made, [env.Value(package_fingerprint()), env.Value(f"{number} {self_test}")])
     return made

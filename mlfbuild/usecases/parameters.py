@@ -12,6 +12,7 @@ new network is better is for ``evaluate``.
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -119,10 +120,13 @@ def make_parameters(wanted: NewParameters, project: Project | None = None) -> Ma
         old, new = firmware.library, _new_library(wanted, firmware, Path(folder))
         structures = [_text(_module(each, where), "txt") for each, where in _named(wanted, old, new)]
         _check_structures(structures[0], structures[1], wanted)
+        # By position: vectors may have the names of the firmware's tensors, and those of the new network are others.
+        given = _by_position(given, _module(old, wanted.firmware), Path(folder) / "inputs.npz")
         runs = [_run(library, Path(folder) / f"{at}.tar", given) for at, library in enumerate((old, new))]
-    module = _module(new, str(wanted.source))
+        module = _module(new, str(wanted.source))
+        vectors = _tests(wanted, module, given, runs[1])
     blob, before = (read_blob(_file(_module(each, ""), "bin"), str(wanted.source)) for each in (new, old))
-    blob = replace(blob, version=wanted.version, vectors=_tests(wanted, module, given, runs[1]))
+    blob = replace(blob, version=wanted.version, vectors=vectors)
     data = blob.data()
     write_atomic(wanted.output, data)
     return _compared(wanted, blob, before, len(data), runs)
@@ -152,13 +156,7 @@ class _Firmware:
 def _firmware(wanted: NewParameters, project: Project | None) -> _Firmware:
     archive = Path(wanted.firmware)
     if archive.suffix == ".tar" or project is None:
-        library = open_archive(archive)
-        module = _module(library, wanted.firmware)
-        cpu = _text(module, "txt").splitlines()[0].rpartition(" ")[2]
-        if cpu not in CPUS:
-            raise _without_blob(wanted.firmware)
-        options = {**wanted.options, "parameters": REPLACEABLE}
-        return _Firmware(library, CompileRequest(module.name, archive, CPUS[cpu], options=options))
+        return _of_archive(open_archive(archive), archive, wanted)
     if wanted.options:
         raise UsageError(
             "options-of-project-model",
@@ -176,6 +174,10 @@ def _firmware(wanted: NewParameters, project: Project | None) -> _Firmware:
             hint="choose a target with --target",
         )
     request, step = models[0].request, models[0].quantize
+    vectors, trust = project.models[wanted.firmware].vectors.get(""), project.trust_in("archive")
+    if models[0].compiler == "archive":
+        firmware = _of_archive(open_archive(request.source, trust), request.source, wanted)
+        return replace(firmware, vectors=vectors, trust=trust)
     if request.options.get("parameters") != REPLACEABLE:
         raise UsageError(
             "parameters-linked",
@@ -185,8 +187,16 @@ def _firmware(wanted: NewParameters, project: Project | None) -> _Firmware:
         )
     if step is not None:
         make_quantized(step)
-    vectors = project.models[wanted.firmware].vectors.get("")
-    return _Firmware(compiler_called("native").compile(request), request, vectors, step, project.trust_in("archive"))
+    return _Firmware(compiler_called("native").compile(request), request, vectors, step, trust)
+
+
+def _of_archive(library: Library, archive: Path, wanted: NewParameters) -> _Firmware:
+    module = _module(library, wanted.firmware)
+    cpu = _text(module, "txt").splitlines()[0].rpartition(" ")[2]
+    if cpu not in CPUS:
+        raise _without_blob(wanted.firmware)
+    options = {**wanted.options, "parameters": REPLACEABLE}
+    return _Firmware(library, CompileRequest(module.name, archive, CPUS[cpu], options=options))
 
 
 def _new_library(wanted: NewParameters, firmware: _Firmware, folder: Path) -> Library:
@@ -198,7 +208,14 @@ def _new_library(wanted: NewParameters, firmware: _Firmware, folder: Path) -> Li
         step = replace(firmware.quantize, source=source, made=folder / f"{firmware.request.name}{source.suffix}")
         make_quantized(step)
         source = step.made
-    return compiler_called("native").compile(replace(firmware.request, source=source))
+    options = {**_reserved(_text(_module(firmware.library, wanted.firmware), "txt")), **firmware.request.options}
+    return compiler_called("native").compile(replace(firmware.request, source=source, options=options))
+
+
+def _reserved(structure: str) -> dict[str, str]:
+    """Return the option with the memory that firmware reserves for trees: by default, a forest's size decides it."""
+    rooms = set(re.findall(r"stream uint32_t\[(\d+)\]", structure))
+    return {"tree-room": f"{4 * int(rooms.pop())}"} if len(rooms) == 1 else {}
 
 
 def _module(library: Library, where: str) -> Module:
@@ -260,6 +277,16 @@ def _part_that_differs(line: str, other: str) -> tuple[str, str]:
     """Return the first parts of two lines that differ: shapes, kernel and code, or values."""
     parts = (each.partition(" ")[2].split("; ") for each in (line, other))
     return next(((a, b) for a, b in zip(*parts, strict=False) if a != b), (line, other))
+
+
+def _by_position(given: RunInputs, module: Module, path: Path) -> RunInputs:
+    cases, inputs = given.load(module)
+    arrays: dict[str, Any] = {
+        f"in{at}": array if tensor.shape is None else array.reshape(cases, *tensor.shape)
+        for at, (array, tensor) in enumerate(zip(inputs, module.inputs, strict=True))
+    }
+    np.savez(path, **arrays)
+    return RunInputs(path)
 
 
 def _run(library: Library, path: Path, inputs: RunInputs) -> ArchiveRun:

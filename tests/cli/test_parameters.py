@@ -1,11 +1,13 @@
 """``mlfbuild parameters``, and the key ``parameters`` of a model."""
 
+import shutil
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from mlfbuild.library import read_blob
+from support.classical_networks import forest_regressor
 from support.command import Folder
 from support.firmware_repo import tiny_network, two_layers
 
@@ -37,6 +39,32 @@ def test_a_blob_for_a_model_and_for_its_archive(desk: Folder) -> None:
     for source in ("new.tflite", "other.tar"):
         desk.run("parameters", source, "--for", "old.tar", "-o", f"{source}.bin", "--number", "7", status=0)
         assert read_blob((desk.root / f"{source}.bin").read_bytes(), "x").content == blob.content
+
+
+def test_firmware_from_an_archive_with_names_of_its_own(desk: Folder) -> None:
+    project = desk.root / "mlfbuild.yml"
+    text = project.read_text()
+    project.write_text(text.replace("alpha: {", "alpha: {interface: {inputs: [mfcc]}, ", 1))
+    desk.run("generate", "--target", "pc", "--model", "alpha", "-q", status=0)
+    shutil.copy(desk.root / "build/mlf/pc/alpha.tar", desk.root / "release.tar")
+    with np.load(desk.root / "alpha.npz") as arrays:
+        np.savez(desk.root / "named.npz", in_mfcc=arrays["in0"])
+    project.write_text(text.replace("{source: models/beta.tflite}", "{source: release.tar, vectors: named.npz}"))
+    made = []
+    for words in (("alpha",), ("release.tar", "--vectors", "named.npz"), ("beta",)):
+        desk.run("parameters", "new.tflite", "-o", "new.bin", "--self-test", "2", "--for", *words, status=0)
+        made.append((desk.root / "new.bin").read_bytes())
+    assert made[0] == made[1] == made[2]
+
+
+def test_a_smaller_forest_fits_the_memory_of_the_firmware(desk: Folder) -> None:
+    for name, options in (("old", {"trees": 12, "depth": 5}), ("new", {"trees": 1, "depth": 2})):
+        (desk.root / f"{name}.onnx").write_bytes(forest_regressor(3, **options))
+    options = ("-O", "parameters=replaceable", "-q")
+    desk.run("compile", "old.onnx", "--cpu", "host", "-o", "old.tar", *options, status=0)
+    desk.run("parameters", "new.onnx", "--for", "old.tar", "-o", "new.bin", status=0)
+    desk.run("parameters", "old.onnx", "--for", "old.tar", "-o", "old.bin", status=0)
+    assert (desk.root / "new.bin").stat().st_size == (desk.root / "old.bin").stat().st_size
 
 
 def test_another_structure_is_refused(desk: Folder) -> None:

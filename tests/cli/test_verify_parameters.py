@@ -72,3 +72,10 @@ def test_blobs_must_be_signed_if_the_project_says_so(folder: Folder) -> None:
     words = ("verify", "--in", "app.elf", "--model", "alpha", "--parameters", "blob")
     assert folder.refused(*words, "--vectors", "alpha.npz") == (1, "signature-missing", "blob")
     assert folder.refused(*words) == (2, "vectors-missing", "--parameters blob")
+
+
+def test_a_model_with_a_blob_needs_no_vectors_in_the_project(folder: Folder) -> None:
+    project = folder.root / "mlfbuild.yml"
+    project.write_text(project.read_text().replace("{cpu: host}", "{cpu: cortex-m4, board: mps2-an386}"))
+    words = ("verify", "--in", "app.elf", "--model", "beta", "--parameters", "blob", "--vectors", "alpha.npz")
+    assert folder.refused(*words)[::2] == (5, "blob")

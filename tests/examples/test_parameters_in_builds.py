@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 REPOSITORY = Path(__file__).parents[2]
@@ -19,7 +20,7 @@ cmake_minimum_required(VERSION 3.22)
 project(parameters LANGUAGES C ASM)
 include({REPOSITORY}/cmake/mlfbuild-config.cmake)
 mlfbuild_models(mlfbuild.yml TARGET m4)
-mlfbuild_parameters(new.bin MODEL digits NEW models/digits-v2.tflite NUMBER 2 SELF_TEST 1)
+mlfbuild_parameters(new-1.2.bin MODEL digits NEW models/digits-v2.tflite NUMBER 2 SELF_TEST 1)
 """
 
 
@@ -43,7 +44,13 @@ def test_scons_and_cmake(tmp_path: Path, tool: Callable[..., str]) -> None:
     assert run(folder, *scons) == "scons: `new.bin' is up to date.\n"
     toolchain = REPOSITORY / "cmake/toolchains/cortex-m4.cmake"
     run(folder, "cmake", "-G", "Ninja", "-B", "b", f"-DCMAKE_TOOLCHAIN_FILE={toolchain}")
-    build = ("cmake", "--build", "b", "--target", "parameters-new")
+    build = ("cmake", "--build", "b", "--target", "parameters-new-1.2")
     assert "outputs differ in" in run(folder, *build)
     assert run(folder, *build) == "ninja: no work to do.\n"
-    assert (folder / "b/new.bin").read_bytes() == (folder / "new.bin").read_bytes()
+    assert (folder / "b/new-1.2.bin").read_bytes() == (folder / "new.bin").read_bytes()
+    # The tests in a blob are vectors of the model.
+    with np.load(folder / "tests/digits.npz") as arrays:
+        np.savez(folder / "tests/digits.npz", **{name: array[1:] for name, array in arrays.items()})
+    assert "outputs differ in" in run(folder, *scons)
+    assert "outputs differ in" in run(folder, *build)
+    assert (folder / "b/new-1.2.bin").read_bytes() == (folder / "new.bin").read_bytes()

@@ -183,7 +183,8 @@ def print_blob_declarations(program: LinkedModel) -> Iterator[str]:
     yield (
         brief(
             "decides about a blob whose structure and CRC-32 are right: define it to check a hash or a signature",
-            "The image has a weak function that returns 0 (GNU C and ELF only).",
+            "The image has a weak function that returns 0 (GNU C and ELF only), which also wins over one",
+            "in a static library: compile yours as a source of the image.",
             r"\param blob the whole blob",
             r"\param size its size in bytes",
             r"\return 0 if it may be used",

@@ -83,13 +83,16 @@ def verify_jobs(
     timeout: float | None = None,
     *,
     needed: bool = True,
+    given: Path | None = None,
 ) -> list[VerifyJob]:
     """Return a job for each module of ``targets`` that has vectors and can run, on a board or on this machine.
 
-    A case may take ``timeout`` seconds. Raises ``CheckFailedError`` if there is none and one is ``needed``, and
-    ``ProjectFileError`` if vectors do not name the module that they are for.
+    ``given`` replaces the vectors of all models. A case may take ``timeout`` seconds. Raises ``CheckFailedError`` if
+    there is none and one is ``needed``, and ``ProjectFileError`` if vectors do not name the module that they are for.
     """
     vectors = vectors_of(project)
+    if given is not None:
+        vectors = {model.model: {"": given} for target in targets for model in target.models}
     chosen = [(target, model) for target in targets for model in target.models if model.model in vectors]
     problems = [problem for _, model in chosen for problem in _misnamed(model, vectors[model.model])]
     if problems:
