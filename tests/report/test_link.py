@@ -3,6 +3,7 @@
 import subprocess
 import tempfile
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,14 @@ class Linker:
         (self.folder / "more.c").write_text(code)
         gcc = ["arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", "-O1"]
         subprocess.run([*gcc, "-c", "more.c"], cwd=self.folder, check=True)
-        options = ["-nostdlib", "-T", self.folder / "app.ld", "-Wl,-Map=%.map", *flags.split(), self.folder / "more.o"]
+        options = [
+            "-nostdlib",
+            "-T",
+            str(self.folder / "app.ld"),
+            "-Wl,-Map=%.map",
+            *flags.split(),
+            str(self.folder / "more.o"),
+        ]
         models = objects.split() or ["main.c.obj", "libmlf_alpha.a", "libmlf_beta.a", "libhelper.a"]
         subprocess.run([*gcc, *options, *models, "-o", self.folder / "app.elf"], cwd=self.image.parent, check=True)
         return link_faults(any_image_sizes(self.folder / "app.elf")).faults
@@ -214,6 +222,21 @@ def test_symbols_of_the_linked_files_are_compared(linker: Linker) -> None:
     result = link_faults(any_image_sizes(linker.folder / "app.elf"))
     assert result.faults == ()
     assert result.notes[-1] == "symbols of gone/libmlf_alpha.a: the map lists it, but there is no such file"
+
+
+def test_a_check_of_blobs_in_a_static_library(linker: Linker) -> None:
+    """The linker takes the model's weak definition, which is there before it searches the library."""
+    weak = "__attribute__((weak)) int mlf_alpha_check_parameters(void) { return 0; }"
+    strong = "int mlf_alpha_check_parameters(void) { return 1; }"
+    source, library = linker.folder / "hook.c", linker.folder / "libhook.a"
+    source.write_text(strong)
+    run = partial(subprocess.run, cwd=linker.folder, check=True)
+    run(["arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", "-c", source])
+    run(["arm-none-eabi-ar", "rc", library, "hook.o"])
+    objects = f"main.c.obj libmlf_alpha.a libmlf_beta.a libhelper.a {library}"
+    assert linker.faults(code=weak, objects=objects) == [("check-parameters-not-linked", "model alpha")]
+    assert linker.faults(code=weak, objects=objects, flags=str(linker.folder / "hook.o")) == [], "the hint helps"
+    assert linker.faults(code=weak) == [], "a model may take any blob"
 
 
 def test_code_in_a_section_that_the_script_does_not_mention(linker: Linker, image: Path) -> None:

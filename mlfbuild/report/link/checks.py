@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from mlfbuild.c_analysis import compared_objects
 from mlfbuild.core import CheckFailedError, Diagnostic, listed, printable
 from mlfbuild.jobs import COMPARED, check_models
 from mlfbuild.library.cgen import WORKSPACE_SECTION
@@ -129,6 +130,7 @@ def link_faults(found: ImageSizes, *, quick: bool = False) -> LinkFaults:
     faults = [fault for each in data for fault in _misplaced(each, regions, heap, stack, image.labels)]
     faults += _loading_faults(data, regions, image)
     faults += memory_faults(found.memory_uses)
+    faults += _hook_faults(found)
     if stack is not None and not (quick and stack.size >= _AMPLE):
         task = task_function(image)
         if task is None:
@@ -141,6 +143,26 @@ def link_faults(found: ImageSizes, *, quick: bool = False) -> LinkFaults:
         notes += more
     place = image.path.name
     return LinkFaults(tuple(replace(each, place=f"{place}: {each.place}") for each in faults), tuple(notes))
+
+
+def _hook_faults(found: ImageSizes) -> Iterator[Diagnostic]:
+    """Yield the fault of a check of blobs in a static library that the linker did not take.
+
+    Linkers search libraries only for names without a definition, and the model has a weak one.
+    """
+    hooks = {f"mlf_{module}_check_parameters": model for module, model in found.modules.items()}
+    weak = {symbol.name for symbol in found.image.symbols if symbol.weak} & set(hooks)
+    for part, path in found.linker_map.inputs() if weak else ():
+        if path is None or path.suffix != ".a" or module_of(part) or is_c_library(part.archive):
+            continue
+        for each in compared_objects(None, path):
+            for name in sorted(weak & each.symbols.defined):
+                yield Diagnostic(
+                    "check-parameters-not-linked",
+                    place=f"model {hooks[name]}",
+                    reason=f"{name} of {each.place} is not in the image, and the default accepts every blob",
+                    hint="compile it as a source of the image, because linkers do not search libraries for it",
+                )
 
 
 def models_without_code(found: ImageSizes) -> Iterator[str]:

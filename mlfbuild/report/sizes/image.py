@@ -76,6 +76,8 @@ class Symbol:
     address: int
     size: int
     function: bool
+    weak: bool = False
+    """Whether another definition would replace it."""
 
 
 @dataclass(frozen=True)
@@ -209,7 +211,8 @@ def _symbols(elf: ELFFile, table: SymbolTableSection, hidden: Collection[str]) -
             function = kind == "STT_FUNC"
             # Bit 0 of a function's value marks Thumb code (ELF for the Arm Architecture).
             address = symbol["st_value"] & ~1 if function and thumb else symbol["st_value"]
-            yield Symbol(symbol.name, address, symbol["st_size"], function)
+            weak = symbol["st_info"]["bind"] == "STB_WEAK"
+            yield Symbol(symbol.name, address, symbol["st_size"], function, weak)
 
 
 def _labels(table: SymbolTableSection) -> Iterator[tuple[str, int]]:
