@@ -101,7 +101,7 @@ def open_cache(settings: CacheSettings, notify: Callable[[str], None]) -> Result
     """
     problem = remote_problem(settings.remote)
     if problem is not None:
-        raise UsageError(problem.code, place="cache.remote", reason=problem.reason, hint=problem.hint)
+        raise problem.error("cache.remote")
     local = None
     if settings.limit > 0:
         try:

@@ -113,8 +113,7 @@ def _figure(text: str, name: str, metric: str) -> str:
         return ACCURACY
     plain = name.partition("@")[0]
     if plain not in FIGURES or (plain == ACCURACY and name != plain):
-        mistake = unknown("figure", plain, FIGURES)
-        raise UsageError(mistake.code, place=f"--choose {text}", reason=mistake.reason, hint=mistake.hint)
+        raise unknown("figure", plain, FIGURES).error(f"--choose {text}")
     return name
 
 

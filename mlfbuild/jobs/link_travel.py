@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlfbuild.archive import EPOCH
-from mlfbuild.core import GitReader, MlfError, StorageError, counted, listed, read_bytes, walk_visible
+from mlfbuild.core import GitReader, MlfError, StorageError, counted, listed, read_bytes, visible_files
 from mlfbuild.farm import own_place, place_in_folder, program_versions
 from mlfbuild.jobs.actions import hash_of
 from mlfbuild.jobs.firmware_build import cross_build
@@ -130,12 +130,12 @@ def _listed(root: Path) -> Iterator[Path]:
     except MlfError:
         known, ignored = [""], []
     if known == [""]:  # a folder that Git ignores, or that is in no repository
-        yield from (inside / name for inside, names in walk_visible(root) for name in names)
+        yield from visible_files(root)
         return
     for name in (*known, *(name for name in ignored if _SOURCES.search(name) and "/." not in f"/{name}")):
         path = root / name
         if name and path.is_dir():  # a repository of its own
-            yield from (inside / each for inside, names in walk_visible(path) for each in names)
+            yield from visible_files(path)
         elif name:
             yield path
 

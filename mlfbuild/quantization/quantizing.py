@@ -109,8 +109,7 @@ def quantize(
     engine; ``ProcessFailedError`` if it fails; and the errors of reading a model.
     """
     for key, mistake in quantize_problems(source, keys):
-        place = f"{source}: {key}" if key else source
-        raise UsageError(mistake.code, place=place, reason=mistake.reason, hint=mistake.hint)
+        raise mistake.error(f"{source}: {key}" if key else source)
     inputs = _inputs(_read(source, choices), source, names)
     ranges, cases = _measured(keys, inputs)
     require_extra(

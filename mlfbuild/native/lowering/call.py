@@ -295,11 +295,6 @@ class KernelCall:
         return replace(self, parameters=parameters, body=body)
 
 
-def place_of(node: Node) -> str:
-    """Return the name of ``node`` for errors, such as ``CONV_2D 'conv1'``."""
-    return f"{node.operator.name} {node.name!r}"
-
-
 def check_constants(graph: Graph, calls: Sequence[KernelCall], budget: ConstantBudget | None) -> None:
     """Raise ``UnsupportedModelError`` if the constants of ``calls``, equal ones counted once, exceed ``budget``.
 
@@ -311,7 +306,7 @@ def check_constants(graph: Graph, calls: Sequence[KernelCall], budget: ConstantB
     known: set[Constant] = set()
     for node, call in zip(graph.nodes, calls, strict=True):
         made = {each.argument for each in call.parameters if isinstance(each.argument, Constant)} - known
-        budget.take(f"{graph.name}: {place_of(node)}", sum(constant.space for constant in made))
+        budget.take(f"{graph.name}: {node.place}", sum(constant.space for constant in made))
         known |= made
 
 
@@ -320,7 +315,7 @@ def unsupported(node: Node, reason: str) -> UnsupportedModelError:
 
     The caller raises it. It is for networks that are valid and whose operator is supported: the file is not damaged.
     """
-    return UnsupportedModelError("operator-beyond-limit", place=place_of(node), reason=reason, hint=CHANGE)
+    return UnsupportedModelError("operator-beyond-limit", place=node.place, reason=reason, hint=CHANGE)
 
 
 def rescale_fields(rescale: Rescale | HalfEvenRescale) -> tuple[int, int, int]:

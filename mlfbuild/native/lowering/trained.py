@@ -32,7 +32,7 @@ import numpy as np
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.library.cgen import floating
 from mlfbuild.native.graph import Graph, Node
-from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, ParameterBlock, place_of
+from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, ParameterBlock
 from mlfbuild.native.settings import CodegenSettings
 
 BLOCK_ALIGNMENT = 16
@@ -119,7 +119,7 @@ def with_block(node: Node, call: KernelCall) -> KernelCall:
         kernel = unready[0].removesuffix(".h")
         raise UnsupportedModelError(
             "parameters-not-replaceable",
-            place=place_of(node),
+            place=node.place,
             reason=f"is computed by the kernel {kernel}, whose values cannot be replaced yet",
             hint="use parameters: linked for this model",
         )

@@ -44,7 +44,7 @@ from mlfbuild.library.cgen import (
 )
 from mlfbuild.library.keys import ArenaMemory
 from mlfbuild.native.graph import Graph, Node
-from mlfbuild.native.graph.ops import EthosU, Fused, Reshape
+from mlfbuild.native.graph.ops import EthosU, Reshape
 from mlfbuild.native.lowering import KernelCall
 from mlfbuild.native.memory.accesses import Accesses, Traffic, accesses_of
 from mlfbuild.native.memory.borders import arena_alignment
@@ -242,7 +242,7 @@ class Arenas:
         state = f"; {self._state} bytes are its state" if self._state else ""
         time = min(time, len(nodes) - 1)
         # By its number, which reports list: names in TensorFlow Lite files are often longer than a line.
-        where = f"operator {time} ({_label(nodes[time])})" if nodes else "the caller"
+        where = f"operator {time} ({nodes[time].operator.label})" if nodes else "the caller"
         others = "".join(f", {each.size} of {each.name}" for each in self.memories if each is not memory)
         return UnsupportedModelError(
             "memories-too-small",
@@ -251,10 +251,6 @@ class Arenas:
             f"the model may take {memory.size} bytes of it{others}{state}",
             hint="let the model take more of it, add a memory, or use a smaller model",
         )
-
-
-def _label(node: Node) -> str:
-    return node.operator.label if isinstance(node.operator, Fused) else node.operator.name
 
 
 def _is_same_place(node: Node, storages: Mapping[str, Storage]) -> bool:

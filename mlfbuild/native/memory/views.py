@@ -36,7 +36,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mlfbuild.native.graph import Array, Graph, Node
+from mlfbuild.native.graph import Graph, Node
 from mlfbuild.native.graph.ops import Joining, Parting, Slice
 
 
@@ -73,9 +73,5 @@ def views_of(graph: Graph, node: Node) -> tuple[View, ...]:
         if not piece.flags.c_contiguous or piece.size == whole.size:
             return ()
         part, name = (node.inputs[at], node.outputs[0]) if joining else (node.outputs[at], node.inputs[0])
-        views.append(View(str(part), str(name), _address(piece) - _address(whole)))
+        views.append(View(str(part), str(name), piece.ctypes.data - whole.ctypes.data))
     return tuple(views)
-
-
-def _address(array: Array) -> int:
-    return int(array.__array_interface__["data"][0])

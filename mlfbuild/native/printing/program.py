@@ -184,12 +184,7 @@ def node_comment(graph: Graph, node: Node) -> str:
     read = graph.inputs_of(node)[:count]
     shapes = [_shape(tensor.dtype.value, tensor.shape) for tensor in read.present]
     results = [_shape(tensor.dtype.value, tensor.shape) for tensor in graph.outputs_of(node)]
-    return f"{operator_label(node)} {', '.join(shapes)} -> {', '.join(results)}"
-
-
-def operator_label(node: Node) -> str:
-    """Return the operator of ``node``, such as ``CONV_2D``, or ``CONV_2D + ADD`` for a chain."""
-    return node.operator.label if isinstance(node.operator, Fused) else node.operator.name
+    return f"{node.operator.label} {', '.join(shapes)} -> {', '.join(results)}"
 
 
 def _shape(dtype: str, sizes: Sequence[int]) -> str:
