@@ -132,10 +132,10 @@ def lines(op: OpContext, size: tuple[int, ...], filter_size: tuple[int, ...]) ->
     return tuple(found)
 
 
-def pair_of(op: OpContext, name: str, dimensions: int, default: int = 1) -> Pair:
+def pair_of(op: OpContext, name: str, dimensions: int) -> Pair:
     """Return the attribute ``name`` as (height, width); a one-dimensional image has a height of 1."""
-    values = values_of(op, name, dimensions, default)
-    return (values[0], values[1]) if dimensions == 2 else (default, values[0])
+    values = values_of(op, name, dimensions)
+    return (values[0], values[1]) if dimensions == 2 else (1, values[0])
 
 
 def values_of(op: OpContext, name: str, dimensions: int, default: int = 1) -> tuple[int, ...]:
