@@ -255,6 +255,7 @@ def considered(call: KernelCall) -> tuple[NetworkKernel, ...]:
     candidates, refused = call.choice.candidates, call.choice.refused
     later = [_later(candidate) for candidate in candidates[len(refused) + 1 :]]
     before = [NetworkKernel(each.kernel, False, reason) for each, reason in zip(candidates, refused, strict=False)]
+    # All others have an obstacle that was known before lowering, mostly the CPU.
     here = [each.obstacle for each in candidates].count("") == 1
     chosen = _serving(candidates[len(refused)].kernel, call, _ONLY_HERE if here else _FIRST)
     return (*before, chosen, *later)

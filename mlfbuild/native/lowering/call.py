@@ -330,6 +330,7 @@ def rescale_text(rescale: Rescale | HalfEvenRescale) -> str:
 
 def _struct_words(value: int | Rescale | HalfEvenRescale) -> bytes:
     if isinstance(value, int):
+        # Two's complement, as the core reads a negative integer.
         return (value & 0xFFFFFFFF).to_bytes(4, "little")
     return record_words("i4,i2,i2", [rescale_fields(value)]).tobytes()
 
@@ -351,6 +352,7 @@ def channel_table(bias: Array, rescales: Iterable[Rescale]) -> Constant:
     """
     channels = list(zip(bias.tolist(), rescales, strict=True))
     records = [f"{{{integer(value)}, {rescale_text(rescale)}}}" for value, rescale in channels]
+    # The layout of ``struct mlf_channel`` in the kernels: bias, multiplier, then both shifts as 16 bits.
     words = record_words("i4,i4,i2,i2", [(value, *rescale_fields(rescale)) for value, rescale in channels])
     return Constant.records("channels", "mlf_channel", records, 3, lambda: words)
 

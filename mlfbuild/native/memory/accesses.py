@@ -167,6 +167,8 @@ def _with_products(graph: Graph, node: Node, call: KernelCall, weights: Tensor) 
     name = _kernel(call)
     rates = _KERNELS.get(name, _DEPTHWISE if depthwise else _PORTABLE)
     source, output = graph.inputs_of(node)[0], graph.outputs_of(node)[0]
+    # Windows of whole words are read where they are. Others are gathered in scratch memory, and so are the pixels
+    # of a 1x1 filter that has any.
     if rates is _MVE and (not call.scratch or weights.shape[1:3] != (1, 1)) and source.shape[-1] % _WORD == 0:
         rates = _MVE_STRIP if call.scratch and call.kernel == _STRIP else _MVE_IN_PLACE
     products = node.operator.macs(graph.inputs_of(node), graph.outputs_of(node))

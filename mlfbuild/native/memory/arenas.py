@@ -160,9 +160,11 @@ class Arenas:
         kept = {id(each): each for each in storages.values() if each.area is StorageKind.STATE}
         state = sum((traffic[key] for key in kept), Traffic())
         best: tuple[int, int, SpreadBuffers] | None = None
+        # The state can only be in one of a few memories, so that each of them is tried, with the best arenas beside it.
         for at in range(len(waits) if self._state else 1):
             # The state is beside the arena: what it takes is missing there.
             sizes = [
+                # Rounded down, because the end of an arena is rounded up to a line and must then still fit.
                 (memory.size - memory.reserved - self._state * (at == place)) // self._line * self._line
                 for place, memory in enumerate(self._sorted)
             ]
@@ -227,6 +229,7 @@ class Arenas:
                     found[id(storages[name])] += traffic
                 elif storages[name] is not scratch[at]:  # the core copies it; other tensors only the NPU accesses
                     found[id(storages[name])] += traffic
+                    # A copy: what is loaded from the one is stored to the other.
                     found[id(scratch[at])] += Traffic(traffic.stores, traffic.loads)
             found[id(scratch[at])] += accesses.scratch
         return found
@@ -234,6 +237,7 @@ class Arenas:
     def refusal(self, buffers: Sequence[Buffer]) -> UnsupportedModelError:
         """Return the error for ``buffers`` that do not fit: a memory, the node at its peak, and the bytes missing."""
         sizes = [max(0, memory.size - memory.reserved) for memory in self.memories]
+        # The message assumes the state where there is most room for it.
         largest = max(range(len(sizes)), key=sizes.__getitem__)
         sizes[largest] = max(0, sizes[largest] - self._state)
         at, missing, time = shortage(buffers, sizes, ALIGNMENT)

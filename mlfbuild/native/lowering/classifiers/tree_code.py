@@ -126,8 +126,8 @@ def _alike(splits: Splits, roots: Array) -> list[tuple[int, int]]:
 
 def _are_counted(operator: TreeEnsemble, weights: Array, base: Array, most: int) -> bool:
     """Return whether all votes have one weight and all sums one base, and a word holds ``most`` votes per target."""
-    alike = len(weights) == 1 and len(np.unique(base.view(np.int32))) == 1
-    return operator.aggregate == "SUM" and alike and len(base) * most.bit_length() <= _WORD
+    equal = len(weights) == 1 and len(np.unique(base.view(np.int32))) == 1
+    return operator.aggregate == "SUM" and equal and len(base) * most.bit_length() <= _WORD
 
 
 def _for_each_row(lines: Sequence[str], source: Tensor, output: Tensor) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ class Div(Arithmetic):
     """Element-wise quotient, truncated for int32 and int64.
 
     If the divisor is 0, a quantised quotient is the greatest or the least value, by the sign of the dividend, or 0 if
-    that is 0, too; an int32 or int64 quotient is 0.
+    that is also 0; an int32 or int64 quotient is 0.
     """
 
     rounded_quotient: bool = field(default=False, repr=False)
