@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 _NAME = "module-name"
-# The option has one value, but is no switch: the default is mlfbuild's own part of the runtime.
+# The option has one value, but is not a switch: the default is mlfbuild's own part of the runtime.
 _RUNTIME, _BUNDLED = "runtime", "bundled"
 
 

@@ -102,7 +102,7 @@ def invalid_option(reason: str) -> Mistake:
 def check_switch(value: object) -> Mistake | None:
     """Return the mistake if ``value`` is neither true nor false.
 
-    For ``check_options``: values come from project files and command lines, and 0 or ``yes`` is no switch. ``None``
+    For ``check_options``: values come from project files and command lines, and 0 or ``yes`` is not a switch. ``None``
     if it is one.
     """
     return None if isinstance(value, bool) else invalid_option("must be true or false")

@@ -48,7 +48,7 @@ STRUCTS = ("inputs", "outputs", "devices", "workspace_pools")
 def module_names(view: ModuleView) -> Iterator[Finding]:
     """Check the names of modules, which TVM uses unchanged in symbols and in upper case in macros.
 
-    ``MLF301`` for a name that is no C identifier, ``MLF302`` for one whose header has another name than its symbols.
+    ``MLF301`` for a name that is not a C identifier, ``MLF302`` for one whose header has another name than its symbols.
     """
     name = view.module.name
     if view.module.style == OPERATOR:

@@ -51,7 +51,8 @@ def parse_size(text: str) -> int | None:
 def parse_count(text: str) -> int | None:
     """Return the number that ``text`` means; ``None`` if it is not a count. K, M and G are 1000 and its powers.
 
-    Case is ignored, and ``_`` may separate digits. The result is exact: ``1.005 k`` is 1005, and ``0.5`` is no count.
+    Case is ignored, and ``_`` may separate digits. The result is exact: ``1.005 k`` is 1005, and ``0.5`` is not a
+    count.
     """
     return _parsed(text, _COUNTS)
 

@@ -139,12 +139,12 @@ def _exploration(
     project: Project, name: str, points: Sequence[_Point], known: Mapping[str, Mapping[str, Any]]
 ) -> Exploration:
     """Return what is known of ``points``, the last of which is the project as it is."""
-    alike: dict[str, list[_Point]] = defaultdict(list)
+    groups: dict[str, list[_Point]] = defaultdict(list)
     for number, point in enumerate(points):
-        alike[point.key or str(number)].append(point)
+        groups[point.key or str(number)].append(point)
     current, keys = points[-1], project.models[name].evaluate
     explored = []
-    for group in alike.values():
+    for group in groups.values():
         first, facts = group[0], known.get(group[0].key, {})
         explored.append(
             ExploredPoint(
