@@ -118,6 +118,7 @@ def quantize(
     with tempfile.TemporaryDirectory(prefix="mlfbuild-quantize-") as folder:
         made = Path(folder) / f"quantized{source.suffix}"
         reasons = _run_engine(EngineRequest(source, keys, inputs, cases, made))
+        # Read before it is written to its place: a file that the compiler cannot read must not replace a good one.
         graph = read_model(made, "network", choices=choices)
         write_atomic(out, read_bytes(made, "quantised model"))
     operators = tuple(_operators(graph, reasons))
@@ -222,6 +223,7 @@ def _operators(graph: Graph, reasons: Mapping[str, str]) -> Iterator[QuantizedOp
 
 
 def _reason(graph: Graph, output: str, reasons: Mapping[str, str]) -> str:
+    # Notes of the front ends name the tensor in quotes, and the reason follows these words.
     told = (note.partition(", because ")[2] for note in graph.notes if f"'{output}'" in note)
     return reasons.get(output) or next(filter(None, told), "the tensors around it are not quantised")
 
