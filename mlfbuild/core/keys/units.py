@@ -162,6 +162,11 @@ def duration_text(nanoseconds: int) -> str:
     return _scaled(nanoseconds, ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns")))
 
 
+def latency_text(nanoseconds: float) -> str:
+    """Return a measured or modelled time with three decimals: ``39.871 ms``."""
+    return f"{nanoseconds / 10**6:,.3f} ms" if nanoseconds >= 10**6 else f"{nanoseconds / 10**3:,.3f} us"
+
+
 def _scaled(value: int, units: Sequence[tuple[int, str]]) -> str:
     unit, name = next(((unit, name) for unit, name in units if value >= unit), units[-1])
     return f"{Decimal(value) / unit:,f} {name}"

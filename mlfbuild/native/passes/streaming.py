@@ -197,7 +197,7 @@ def _span(window: Window, axis: int) -> int | None:
     at = axis - 1
     if at not in (0, 1) or window.stride[at] != 1 or window.padding[at] != (0, 0):
         return None
-    return (window.filter[at] - 1) * window.dilation[at] + 1
+    return window.reach[at]
 
 
 def _axis_of_rows(shape: tuple[int, ...], axis: int, new: tuple[int, ...]) -> int | None:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mlfbuild.core.keys import latency_text
 from mlfbuild.report.budgets import baseline_in
 from mlfbuild.report.document.read import report_in
 from mlfbuild.report.html.evaluated import lowest_accuracy
 from mlfbuild.report.html.model_view import state_of
 from mlfbuild.report.html.numbers import count
 from mlfbuild.report.html.views import budget_uses, image_figure, linked_only
-from mlfbuild.report.operators.cycles import latency_text
 
 if TYPE_CHECKING:
     from mlfbuild.report.document.read import Report

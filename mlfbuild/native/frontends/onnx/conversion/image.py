@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mlfbuild.native.frontends.onnx.layout import Value, channels_last
 from mlfbuild.native.frontends.onnx.op_context import OpContext
 from mlfbuild.native.graph import GraphError, Tensor, ops
-from mlfbuild.native.graph.bases import Padding, Pair
+from mlfbuild.native.graph.bases import Padding, Pair, Window
 
 NO_PADDING: Padding = ((0, 0), (0, 0))
 
@@ -43,13 +43,9 @@ def pad_image(op: OpContext, source: Tensor, padding: Padding) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Sliding:
-    """The attributes of a window; all pairs are (height, width)."""
+class Sliding(Window):
+    """A window with what the node says about it."""
 
-    filter: Pair
-    stride: Pair
-    dilation: Pair
-    padding: Padding
     declared: Padding
     """The padding of the node; ``padding`` is larger if the number of positions is rounded up."""
     output: Pair
