@@ -55,9 +55,8 @@ class ProjectFile(pytest.File):
         self.results: dict[str, VerifyReport | MlfError] = {}
         targets = target_jobs(self.project, tuple(self.config.getoption("--mlfbuild-target")))
         for job in verify_jobs(self.project, targets, self.project.root / BUILD_FOLDER):
-            model = f"{job.model.model}.{job.module}" if job.module else job.model.model
             for case in range(count_cases(job.vectors)):
-                name = f"{model}[{job.target.name}-case{case}]"
+                name = f"{job.test_name}[{job.target.name}-case{case}]"
                 yield VectorCase.from_parent(self, name=name, job=job, case=case)
 
     def result_of(self, job: VerifyJob) -> VerifyReport:

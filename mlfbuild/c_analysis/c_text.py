@@ -49,14 +49,14 @@ _TOKEN = re.compile(
 _DIRECTIVE = re.compile(rf"#(?:[^\n\\/\"']+|{_SPLICE}|{_BLOCK_COMMENT}|{_LINE_COMMENT}|{_STRING}|{_CHARACTER}|[\\/])*")
 
 
-def tokens(source: str, start: int = 0) -> Iterator[Token]:
-    """Yield the tokens of ``source`` from ``start`` on, in order, without white space and comments.
+def tokens(source: str) -> Iterator[Token]:
+    """Yield the tokens of ``source`` in order, without white space and comments.
 
     A ``directive`` is a whole preprocessor line, with its continuation lines and comments but without the line end.
     Strings and character constants have their quotes and escapes as written; an unterminated one ends at the line end,
     and an unterminated comment at the end of the text. Every other character is ``punctuation``.
     """
-    at, first = start, True  # first: only white space and comments precede on this line
+    at, first = 0, True  # first: only white space and comments precede on this line
     while True:
         found = _TOKEN.match(source, at)
         assert found is not None  # the last alternative matches any character

@@ -48,8 +48,8 @@ KNOWN_MACROS: Mapping[str, Macro] = {"TVM_DLL_EXPORT_TYPED_FUNC": _EXPORT, "TVM_
 def defined_macro(directive: str) -> tuple[str, Macro] | None:
     """Return name and macro if the preprocessor line ``directive`` is a ``#define``, else ``None``.
 
-    Lines that continue with a backslash count as one. A macro whose body is longer than 16 KiB is ignored: it is no set
-    of specifiers.
+    Lines that continue with a backslash count as one. A macro whose body is longer than 16 KiB is ignored: it is not a
+    set of specifiers.
     """
     found = _DEFINE.match(re.sub(r"\\\r?\n", " ", directive))
     if found is None or len(found[3]) > _MAX_BODY:

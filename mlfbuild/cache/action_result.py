@@ -13,7 +13,7 @@ takes 1.5 MB, generated code that must match its version, and 60 ms to import, f
 
 Fields are written in the order of their numbers, so that equal results are equal bytes. ``execution_metadata`` is the
 last one and must be there: a file that was cut at a field's end would otherwise be a result with fewer outputs.
-Unknown fields are skipped, as protobuf demands, except those of outputs that are no plain files.
+Unknown fields are skipped, as protobuf demands, except those of outputs that are not plain files.
 """
 
 from __future__ import annotations

@@ -69,8 +69,8 @@ class ResultCache:
         """Keep the ``outputs`` of the action ``key`` by name, and send them to the server if the settings say so.
 
         Names are relative paths with ``/``. ``worker`` is a name of this machine, which everyone who uses the server
-        can read, and ``seconds`` how long the action took. Raises ``ValueError`` for a name that is no plain relative
-        path; outputs of more than 1 GiB are not kept.
+        can read, and ``seconds`` how long the action took. Raises ``ValueError`` for a name that is not a plain
+        relative path; outputs of more than 1 GiB are not kept.
         """
         _check_digest(key)
         if sum(map(len, outputs.values())) > MAX_BLOBS:
@@ -101,7 +101,7 @@ def open_cache(settings: CacheSettings, notify: Callable[[str], None]) -> Result
     """
     problem = remote_problem(settings.remote)
     if problem is not None:
-        raise UsageError(problem.code, place="cache.remote", reason=problem.reason, hint=problem.hint)
+        raise problem.error("cache.remote")
     local = None
     if settings.limit > 0:
         try:

@@ -59,7 +59,7 @@ def results_folder() -> Path:
 
 
 def remote_problem(url: str) -> Mistake | None:
-    """Return why ``url`` is no address of a cache server; ``None`` if it is one, or empty.
+    """Return why ``url`` is not an address of a cache server; ``None`` if it is one, or empty.
 
     The message never contains a password of ``url``.
     """

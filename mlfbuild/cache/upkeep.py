@@ -7,7 +7,7 @@ to zero, measures the folder, and removes the oldest files until seven eighths o
 never exceeds its limit by more than what is being written at that moment. If a process ends early, the count is too
 high, which costs an early measurement. The file ``.hits`` counts results that were found, in the same way.
 
-Files whose names are no digests do not belong to the cache and are neither counted nor removed, except temporary files
+Files whose names are not digests do not belong to the cache and are neither counted nor removed, except temporary files
 of ``write_atomic`` that a killed process left.
 """
 

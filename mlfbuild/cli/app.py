@@ -243,7 +243,7 @@ def _of_archives(ctx: click.Context, words: list[str]) -> list[str]:
 
 
 def _no_such_command(word: str) -> str:
-    """Return the message about a word that is no verb: the verb that was meant, or what to do with a file."""
+    """Return the message about a word that is not a verb: the verb that was meant, or what to do with a file."""
     refused = f"No such command {word!r}"
     if word in _OTHER_TOOLS:
         return f"{refused} (did you mean {_OTHER_TOOLS[word]!r}?)."

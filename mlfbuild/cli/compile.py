@@ -11,7 +11,7 @@ from mlfbuild.cli.options import FILE, PLACE, SharedOptions, complete_cpu, setti
 from mlfbuild.cli.output.plain import duration
 from mlfbuild.cli.output.printing import note, show, show_json, show_notes
 from mlfbuild.cli.output.progress import working
-from mlfbuild.core import UsageError, shown
+from mlfbuild.core import shown
 from mlfbuild.library.keys import fact_name_problem, fact_problem
 
 
@@ -92,6 +92,5 @@ def _facts(texts: tuple[str, ...]) -> dict[str, str | int | float | bool]:
     for name, value in facts.items():
         problem = fact_name_problem(name) or fact_problem(value)
         if problem is not None:
-            place = f"--extension {shown(name)}"
-            raise UsageError(problem.code, place=place, reason=problem.reason, hint=problem.hint)
+            raise problem.error(f"--extension {shown(name)}")
     return facts

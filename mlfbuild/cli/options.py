@@ -272,5 +272,5 @@ def setting(text: str, option: str = "-O") -> tuple[str, str | int | float | boo
     # So ``-O kernels=fast`` needs no quotes, which a shell would remove.
     except ValueError:
         return key, value
-    # Lists, objects and ``null`` of JSON are no values of options.
+    # Lists, objects and ``null`` of JSON are not values of options.
     return key, read if isinstance(read, (bool, int, float)) else value

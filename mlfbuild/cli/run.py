@@ -94,7 +94,7 @@ def _check_random(inputs: Path | None, *, random: bool, seed: int | None) -> Non
 
 
 def _refuse_name(options: SharedOptions, archive: Path) -> None:
-    """Raise ``InputFileError`` with the file of the model if ``archive`` is no file, but a model of the project."""
+    """Raise ``InputFileError`` with the file of the model if ``archive`` is not a file, but a model of the project."""
     if archive.exists() or not options.file.is_file():
         return
     from mlfbuild.project import load_project

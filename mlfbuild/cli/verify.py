@@ -308,7 +308,7 @@ def _cases(
     cases = [
         JUnitCase(
             job.target.name,
-            f"{job.model.model}.{job.module}" if job.module else job.model.model,
+            job.test_name,
             result,
             None if isinstance(result, MlfError) or result.passed else wrong_outputs(project, job, result),
         )

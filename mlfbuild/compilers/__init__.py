@@ -46,7 +46,7 @@ from mlfbuild.compilers.archive import ARCHIVE
 from mlfbuild.compilers.command import COMMAND
 from mlfbuild.compilers.tvm.compiler import TVM
 from mlfbuild.core import lazy_attributes, unknown
-from mlfbuild.library import Compiler as Compiler, ExternalCompiler, refused
+from mlfbuild.library import Compiler as Compiler, ExternalCompiler
 from mlfbuild.native import NATIVE
 
 if TYPE_CHECKING:
@@ -71,5 +71,5 @@ def compiler_called(name: str) -> Compiler:
     come from a project file or from ``--compiler``, and the error has the nearest known one.
     """
     if name not in COMPILERS:
-        raise refused("", unknown("compiler", name, sorted(COMPILERS)))
+        raise unknown("compiler", name, sorted(COMPILERS)).error("")
     return COMPILERS[name]

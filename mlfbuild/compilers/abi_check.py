@@ -280,7 +280,7 @@ def _why_target_does_not_fit(target: str, cpu: Cpu) -> str | None:
     other = CPUS.get(match[1]) if match else None
     if other is None:
         return None
-    # An FPU in the target is no obstacle: the C has no intrinsics for it, and GCC emulates floats without one.
+    # An FPU in the target is not an obstacle: the C has no intrinsics for it, and GCC emulates floats without one.
     for feature, words in _INSTRUCTIONS.items():
         if feature in other.features - cpu.features and f"+no{feature}" not in target:
             return f"was exported for {other.name}, with {words} instructions, which {cpu.name} does not have"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mlfbuild.compilers.hook_support import HOOK, hooked
 from mlfbuild.core import Mistake, UsageError, listed
-from mlfbuild.library import check_switch, invalid_option, refuse_options, refused
+from mlfbuild.library import check_switch, invalid_option, refuse_options
 from mlfbuild.library.cgen import chooses_section
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 _NAME = "module-name"
-# The option has one value, but is no switch: the default is mlfbuild's own part of the runtime.
+# The option has one value, but is not a switch: the default is mlfbuild's own part of the runtime.
 _RUNTIME, _BUNDLED = "runtime", "bundled"
 
 
@@ -164,7 +164,7 @@ def check_placement(library: Library, placement: Placement, name: str, where: st
     """
     place = f"{name}: placement"
     for kind, mistake in placement.problems():
-        raise refused(f"{place}.{kind}", mistake)
+        raise mistake.error(f"{place}.{kind}")
     if placement.state is not None:
         raise UsageError(
             "archive-without-state",

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mlfbuild.core import Mistake
-from mlfbuild.library import refused
 
 if TYPE_CHECKING:
     from mlfbuild.library import Library, Module
@@ -26,7 +25,7 @@ def hooked(library: Library, model: str, where: str) -> Library:
     """
     mistake = why_no_hook(library, where)
     if mistake is not None:
-        raise refused(f"{model}: options.{HOOK}", mistake)
+        raise mistake.error(f"{model}: options.{HOOK}")
     return replace(library, modules=tuple(replace(module, hook=True) for module in library.modules))
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         MlfError, NotFetchedError, OverBudgetError, ProcessFailedError, ProjectFileError, StorageError, TimedOutError,
         ToolNotFoundError, UnsupportedModelError, UsageError,
     )
-    from mlfbuild.core.extras import EXTRAS, require_extra
+    from mlfbuild.core.extras import EXTRAS, installed_version, require_extra
     from mlfbuild.core.files import (
         LFS_HINT, SHA256, abandoned, cache_folder, file_sha256, holds, is_ancestor, is_lfs_pointer, locked, make_folder,
         make_once, open_binary, read_bytes, real_place, sha256, storage_error, trusted_owners, write_atomic,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mlfbuild.core.markdown import markdown_block, markdown_code, markdown_table
     from mlfbuild.core.mistakes import Mistake, suggestion, unknown
     from mlfbuild.core.package import package_files, package_fingerprint, parsed_toml, table_of_package
-    from mlfbuild.core.patterns import folders_of_pattern, is_pattern, matching_files, walk_visible
+    from mlfbuild.core.patterns import folders_of_pattern, is_pattern, matching_files, visible_files, walk_visible
     from mlfbuild.core.processes import (
         LOOK, RUN_BY_HAND, STOP_SIGNALS, OnProgress, disk_problem, end_group, find_tool, no_progress, pipe_of, run,
         run_ninja, running, signals_masked, stops_held, tool_variable, writing_to,

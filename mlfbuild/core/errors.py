@@ -289,10 +289,10 @@ class UnsupportedModelError(MlfError):
         if not self.problems:
             return self.message
         # A line for each reason with its places: a network repeats an operator many times.
-        alike: dict[tuple[str, str], list[Diagnostic]] = {}
+        groups: dict[tuple[str, str], list[Diagnostic]] = {}
         for problem in self.problems:
-            alike.setdefault((problem.reason, problem.hint), []).append(problem)
-        lines = [_text(_places(problems), *words) for words, problems in alike.items()]
+            groups.setdefault((problem.reason, problem.hint), []).append(problem)
+        lines = [_text(_places(problems), *words) for words, problems in groups.items()]
         rest = len(lines) - _REASONS
         more = [f"and {rest} more reasons, which --format json lists"] if rest > 0 else []
         return "\n".join([*lines[:_REASONS], *more])

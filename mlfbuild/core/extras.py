@@ -57,3 +57,13 @@ def _is_there(module: str) -> bool:
     except ImportError:
         return False
     return True
+
+
+def installed_version(package: str) -> str:
+    """Return the version of a Python package in this environment; empty if it is not installed."""
+    from importlib import metadata  # with the package email, a tenth of a second
+
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""

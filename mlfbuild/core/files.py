@@ -145,7 +145,7 @@ def real_place(path: Path) -> Path:
 def make_folder(path: Path) -> None:
     """Create the folder ``path`` and its parents; raises ``StorageError``.
 
-    An existing folder is no error. A file in its place, or in that of a parent, is one (``file-in-the-way``).
+    An existing folder is not an error. A file in its place, or in that of a parent, is one (``file-in-the-way``).
     """
     try:
         path.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from mlfbuild.core.errors import Diagnostic
+from mlfbuild.core.errors import Diagnostic, UsageError
 from mlfbuild.core.text import in_quotes
 
 _FEW = 5
@@ -43,6 +43,10 @@ class Mistake(ValueError):  # noqa: N818 - usually returned as a value, not rais
         ``place`` is turned into text: a path, a key such as ``models.kws.cpu``, or an option of the command line.
         """
         return Diagnostic(self.code, str(place), reason=self.reason, hint=self.hint)
+
+    def error(self, place: object) -> UsageError:
+        """Return this mistake as an error at ``place``, for callers that stop at the first one."""
+        return UsageError(self.code, place=place, reason=self.reason, hint=self.hint)
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:

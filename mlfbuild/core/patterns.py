@@ -46,6 +46,11 @@ def folders_of_pattern(pattern: str, folder: Path) -> Iterator[Path]:
     yield from (inside for inside, _ in walk_visible(base)) if deep else [base]
 
 
+def visible_files(folder: Path) -> Iterator[Path]:
+    """Yield each file that ``walk_visible`` finds."""
+    return (inside / name for inside, names in walk_visible(folder) for name in names)
+
+
 def walk_visible(folder: Path) -> Iterator[tuple[Path, list[str]]]:
     """Yield ``folder`` and each folder below it, with the sorted names of its files.
 

@@ -14,7 +14,7 @@ def text_templates(folder: Path, *functions: Callable[..., Any], **filters: Call
     """Return the templates in ``folder``, whose filters are ``functions``, by their own names, and ``filters``.
 
     A line that has only a statement or a comment of Jinja leaves no line in the text. A template that uses a value
-    that it was not given raises ``jinja2.UndefinedError``, so that a misspelled name is no empty string. Nothing is
+    that it was not given raises ``jinja2.UndefinedError``, so that a misspelled name is not an empty string. Nothing is
     escaped: do not use it for HTML.
     """
     # Imported late: most steps of a build find that nothing changed, and the import takes as long as the check.
@@ -23,7 +23,7 @@ def text_templates(folder: Path, *functions: Callable[..., Any], **filters: Call
     templates = Environment(
         loader=FileSystemLoader(folder),
         undefined=StrictUndefined,
-        autoescape=False,  # noqa: S701 - the text is no HTML
+        autoescape=False,  # noqa: S701 - the text is not HTML
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,

@@ -77,11 +77,11 @@ def quoted(name: str, longest: int = 120) -> str:
     return ascii(name) if len(name) <= longest else f"{name[:longest]!a}..."
 
 
-def in_quotes(text: str, longest: int = 60) -> str:
-    """Return a value of the user's own file in double quotes, cut after ``longest`` characters, with escapes.
+def in_quotes(text: str) -> str:
+    """Return a value of the user's own file in double quotes, cut after 60 characters, with escapes.
 
     Unlike ``quoted``, it keeps letters beyond ASCII: the reader wrote them and must recognise them. A name from an
     archive or model is untrusted, and ``quoted`` shows whether a letter only looks like another one.
     """
-    text = text if len(text) <= longest else f"{text[:longest]}..."
+    text = text if len(text) <= 60 else f"{text[:60]}..."
     return f'"{"".join(map(printable, text))}"'

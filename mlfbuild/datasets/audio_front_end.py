@@ -66,11 +66,13 @@ class FrontEnd:
     @property
     def fft(self) -> int:
         """The length of the transform: the first power of two from the window on."""
+        # SignalRfft takes no shorter transform than 64.
         return max(64, 1 << (self.window - 1).bit_length())
 
     @property
     def correction(self) -> int:
         """Bits by which energies grow before their logarithm."""
+        # As in frontend.c of TensorFlow Lite: a root has been taken, so that half of the bits of the weights count.
         return self.fft.bit_length() - 1 - _WEIGHT_BITS // 2
 
     @property
@@ -161,6 +163,7 @@ def _gains(settings: FrontEnd) -> Integers:
         return min(int(exact + 0.5), (1 << 15) - 1)
 
     table = [gain(0), gain(1)]
+    # 2**32 does not fit in the level, which is a uint32, so that the last parabola ends one before it.
     for bits in range(2, 33):
         first, middle, last = 1 << (bits - 1), 3 << (bits - 2), (1 << bits) - (bits == 32)
         half, whole = gain(middle) - gain(first), gain(last) - gain(first)

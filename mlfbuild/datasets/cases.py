@@ -59,7 +59,7 @@ def case_shape(tensor: TensorInfo) -> tuple[int, ...]:
 def fitted(array: Array, tensor: TensorInfo, where: str) -> Array:
     """Return ``array`` (cases, ...) as the input ``tensor`` takes it: (cases, *shape), float32 or its integers.
 
-    Raises ``InputFileError`` for another shape, for numbers that are no numbers, and for a type that is neither.
+    Raises ``InputFileError`` for another shape, for numbers that are not numbers, and for a type that is neither.
     """
     shape = case_shape(tensor)
     if array.shape[1:] not in ({shape, shape[1:]} if shape[:1] == (1,) else {shape}):

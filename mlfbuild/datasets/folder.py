@@ -24,7 +24,7 @@ class FolderData:
     ) -> None:
         """List the files for a network with one input; none is opened yet.
 
-        Raises ``UsageError`` if the keys do not fit the network, ``InputFileError`` for files that are no cases,
+        Raises ``UsageError`` if the keys do not fit the network, ``InputFileError`` for files that are not cases,
         ``CheckFailedError`` without cases and ``ToolNotFoundError`` without the library for images.
         """
         folder = keys.source

@@ -21,7 +21,7 @@ class ImageReader:
     """Reads images for one input, with the channels first or last as it has them."""
 
     def __init__(self, keys: DataKeys, tensor: TensorInfo) -> None:
-        """Prepare for one input; raises ``UsageError`` if it is no image, ``ToolNotFoundError`` without Pillow."""
+        """Prepare for one input; raises ``UsageError`` if it is not an image, ``ToolNotFoundError`` without Pillow."""
         require_extra("images", keys.source, "reading images")
         self._keys, self._shape = keys, case_shape(tensor)
         shape = self._shape[1:] if len(self._shape) == 4 and self._shape[0] == 1 else self._shape

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlfbuild.core import InputFileError, UsageError, file_sha256, open_binary, sha256
+from mlfbuild.core import InputFileError, file_sha256, open_binary, sha256
 from mlfbuild.datasets.data_keys import DataKeys, case_files, data_kind, data_problems
 from mlfbuild.datasets.functions import function_file
 
@@ -29,8 +29,7 @@ def open_data(keys: DataKeys, inputs: Sequence[TensorInfo], outputs: Sequence[Te
     not fit the network, and ``ToolNotFoundError`` if a library for the kind is not installed.
     """
     for key, mistake in data_problems(keys):
-        place = f"{keys.source}: {key}"
-        raise UsageError(mistake.code, place=place, reason=mistake.reason, hint=mistake.hint) from None
+        raise mistake.error(f"{keys.source}: {key}") from None
     kind = data_kind(keys)
     # Each kind is imported when it is used: one needs a library, another the compiler's arithmetic.
     if kind == "function":

@@ -78,6 +78,7 @@ def _table(builder: flatbuffers.Builder, name: str, fields: Mapping[str, int | f
 def _offsets(builder: flatbuffers.Builder, start: Callable[[flatbuffers.Builder, int], int], offsets: list[int]) -> int:
     """Write a vector of tables."""
     start(builder, len(offsets))
+    # Files are written from the end to the beginning.
     for offset in reversed(offsets):
         builder.PrependUOffsetTRelative(offset)
     return int(builder.EndVector())

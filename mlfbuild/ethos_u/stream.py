@@ -86,6 +86,7 @@ def _stream(payload: bytes, accelerator: str, place: str) -> tuple[Sequence[int]
             _check_config(words[at + 1], accelerator, place)
             configured, at = True, at + 3
         elif action == _STREAM and configured:
+            # 24 bits: the upper half of the word, and above it the byte next to the action.
             length = (words[at] >> 16) | (extra & 0xFF) << 16
             if (at + 1) % 4:
                 _refuse(place, "has a command stream that is not aligned to 16 bytes")
@@ -190,11 +191,13 @@ class _Run:
         """Return the size of the input of a convolution or a pooling."""
         top, bottom, left, right = map(self._value, _INFERRED)
         stride = self._value("kernel_stride")
+        # Stride minus one: bit 0 of x and of y are bits 0 and 1, their further bits begin at 6 and 9.
         step_x = 1 + (stride & 1) + (stride >> 6 & 7) * 2
         step_y = 1 + (stride >> 1 & 1) + (stride >> 9 & 7) * 2
         height = (output.height - 1) * step_y + self._value("kernel_height") + 1 - top - bottom
         width = (output.width - 1) * step_x + self._value("kernel_width") + 1 - left - right
         upscale = self._value("ifm_upscale") & 3
+        # The sizes above are those after the input was enlarged twofold; half of it is stored, rounded up.
         if upscale:
             height, width = (height + 1) // 2, (width + 1) // 2
         if height < 1 or width < 1:
@@ -215,6 +218,7 @@ class _Run:
         region = self._value(f"{name}_region")
         width0, height0, height1 = (self._value(f"{name}_{each}") + 1 for each in ("width0", "height0", "height1"))
         right, below = size.width > width0, size.height > height0
+        # Tile 1 is right of tile 0, 2 below it, and 3 below 1. The right column is divided at a height of its own.
         tiles = [(0, min(size.height, height0), min(size.width, width0))]
         if right:
             tiles.append((1, min(size.height, height1), size.width - width0))
@@ -231,6 +235,7 @@ class _Run:
         """Return the bytes from the first element of a tile to the end of the last one."""
         rows = (tile.height - 1) * self._value(f"{name}_stride_y")
         if self._value(f"{name}_precision") & r.BRICKS:
+            # A row has 16 channels of all its pixels, then the next 16, ``step`` bytes after the first.
             number, step = (tile.depth - 1) // 16, self._value(f"{name}_stride_c")
             last = number * step + ((tile.depth - 1) % 16 + 1) * element
             # The one before is full, and ends later if the step is smaller than a brick.
@@ -251,6 +256,7 @@ class _Run:
         if (source | destination) & r.STRIDE_MODE:
             self._refuse("a transfer has rows, which are not checked")
         length = self._value("dma_length")
+        # What internal memory holds is not followed here.
         if source & r.INTERNAL:
             self._refuse("a transfer reads internal memory")
         self._use("source of a transfer", source, self._value("dma_source"), length)

@@ -19,6 +19,7 @@ from mlfbuild.core import (
     ProcessFailedError,
     ToolNotFoundError,
     UsageError,
+    installed_version,
     require_extra,
     run,
 )
@@ -76,13 +77,10 @@ def vela_version(python: str | None) -> str:
     Raises ``ToolNotFoundError`` with the command that installs it.
     """
     if python is None:
-        from importlib import metadata  # with the package email, a tenth of a second
-
-        try:
-            return metadata.version(_PACKAGE)
-        except metadata.PackageNotFoundError:
+        version = installed_version(_PACKAGE)
+        if not version:
             require_extra(_EXTRA, "npu", "compiling for an Ethos-U")
-            raise
+        return version
     try:
         return run([python, "-c", _ASK]).strip().splitlines()[-1]
     except (ProcessFailedError, IndexError):

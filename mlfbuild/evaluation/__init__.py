@@ -4,9 +4,9 @@
 which is given the outputs of one batch after another and then returns an ``Evaluation``: the value, figures and
 confusion of classes, the worst cases. ``missed`` compares it with the limits.
 
-**Definitions.** Outputs are real numbers: whoever runs an integer network dequantises them first. Of two equal scores,
-the class with the lower number is taken for the higher. An output with one element is the score of class 1, and class 0
-has the rest to 1.
+**Definitions.** Outputs are real numbers: the caller dequantises those of an integer network first. Of two equal
+scores, the class with the lower number is taken for the higher. An output with one element is the score of class 1, and
+class 0 has the rest to 1.
 
 - ``top1``, ``top5``: part of the cases whose label is among the 1 or 5 classes with the highest scores.
 - ``f1``: mean over classes of 2 TP / (2 TP + FP + FN), for the class with the highest score; classes that neither a
@@ -23,7 +23,7 @@ has the rest to 1.
 
 1. The memory does not depend on the number of cases; ``auc`` puts scores into a temporary file and sorts them there.
 2. Sums are in float64, batch after batch, so that equal data give equal values on every machine.
-3. A value that is no number misses every limit.
+3. A value that is not a number misses every limit.
 
 **Example.**::
 

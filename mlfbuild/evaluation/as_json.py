@@ -12,7 +12,7 @@ from mlfbuild.evaluation.text import MATRIX, confusions, worst_classes
 
 
 def evaluation_json(result: Evaluation, most: int | None = None) -> dict[str, Any]:
-    """Return ``result`` as JSON values; ``None`` stands for what is no finite number.
+    """Return ``result`` as JSON values; ``None`` stands for what is not a finite number.
 
     With ``most``, there are no more classes than that, the worst ones, and of many classes no more pairs, those with
     the most cases.

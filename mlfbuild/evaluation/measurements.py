@@ -36,7 +36,7 @@ class Measurement(Protocol):
     def add(self, outputs: Array, expected: Array) -> None:
         """Add a batch: real numbers (cases, *shape), and labels (cases,) or expected outputs (cases, elements).
 
-        Raises ``InputFileError``, whose place begins with the number of the case in the data, if labels are no classes
+        Raises ``InputFileError``, whose place begins with the number of the case in the data, if labels are not classes
         of the output, or if the expected outputs have another size; ``UsageError`` for a function of the user that
         returns something else than a number for each case.
         """
@@ -68,7 +68,7 @@ class _Worst:
         self._kept: list[tuple[float, int, WorstCase]] = []
 
     def add(self, first: int, losses: Array, labels: Array | None = None, found: Array | None = None) -> None:
-        """Add cases from number ``first``; those that are no loss at all have ``-inf``."""
+        """Add cases from number ``first``; those without a loss have ``-inf``."""
         losses = np.nan_to_num(losses.astype(np.float64), nan=np.inf, posinf=np.inf, neginf=-np.inf)
         for at in np.argsort(-losses, kind="stable")[:_WORST]:
             if losses[at] > -np.inf:
@@ -116,7 +116,7 @@ class _Labels:
         self._counts.add(expected, found)
         if self._curve is not None:
             self._curve.add(scores, expected)
-        # In float64, in which the difference of two infinities is no number and counts as infinite.
+        # In float64, in which the difference of two infinities is not a number and counts as infinite.
         with np.errstate(invalid="ignore"):
             margin = scores.max(axis=1).astype(np.float64) - of_label[:, 0]
         self._worst.add(self._cases, np.where(missed, margin, -np.inf), expected, found)

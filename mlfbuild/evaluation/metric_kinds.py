@@ -34,7 +34,7 @@ FUNCTION = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*"
 
 
 def metric_problem(name: str) -> Mistake | None:
-    """Return why ``name`` is no metric."""
+    """Return why ``name`` is not a metric."""
     if name in METRICS or re.fullmatch(FUNCTION, name, re.ASCII):
         return None
     mistake = unknown("metric", name, METRICS)

@@ -150,8 +150,7 @@ def executable(module: Module, placement: Placement = _ANYWHERE) -> Executable |
         )
     mistake = why_not_shared(module, placement.shared_workspace) if placement.shares_workspace else None
     if mistake is not None:
-        place = f"{module.name}: share-workspace"
-        raise UsageError(mistake.code, place=place, reason=mistake.reason, hint=mistake.hint)
+        raise mistake.error(f"{module.name}: share-workspace")
     if module.complete:
         # Complete code needs units only to move its pools: without pools there is nothing to share.
         return _with_interface(kernels, placement) if placed_pools(kernels) else None

@@ -96,7 +96,7 @@ class Kernels:
     def require(self, name: str, caller: str) -> None:
         """Raise ``CheckFailedError`` if no file of the module defines ``name``, which ``caller`` calls.
 
-        ``caller`` is for the message. A ``name`` that is no C identifier is never defined. Raises ``InputFileError``
+        ``caller`` is for the message. A ``name`` that is not a C identifier is never defined. Raises ``InputFileError``
         for a damaged object.
         """
         if not _IDENTIFIER.fullmatch(name) or not self.defines(name):

@@ -37,14 +37,14 @@ class _Choice:
 
 
 def check_choice(text: str, metric: str) -> None:
-    """Raise ``UsageError`` if ``text`` is no choice for a model with this ``metric``, before anything is built."""
+    """Raise ``UsageError`` if ``text`` is not a choice for a model with this ``metric``, before anything is built."""
     _parsed(text, metric)
 
 
 def chosen(found: Exploration, text: str) -> ExploredPoint:
     """Return the point that the choice ``text`` names.
 
-    Raises ``UsageError`` for a text that is no choice, or a figure that the points do not have, and
+    Raises ``UsageError`` for a text that is not a choice, or a figure that the points do not have, and
     ``CheckFailedError`` if no point fulfils its conditions.
     """
     choice = _parsed(text, found.metric)
@@ -113,8 +113,7 @@ def _figure(text: str, name: str, metric: str) -> str:
         return ACCURACY
     plain = name.partition("@")[0]
     if plain not in FIGURES or (plain == ACCURACY and name != plain):
-        mistake = unknown("figure", plain, FIGURES)
-        raise UsageError(mistake.code, place=f"--choose {text}", reason=mistake.reason, hint=mistake.hint)
+        raise unknown("figure", plain, FIGURES).error(f"--choose {text}")
     return name
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from mlfbuild.core.keys import latency_text
 from mlfbuild.exploration.explore_keys import Setting
 
 ACCURACY = "accuracy"
@@ -118,7 +119,7 @@ def figure_text(name: str, value: float | None) -> str:
         return f"{value:.4g}"
     if name != "latency":
         return f"{value:,.0f}"
-    return f"{value / 10**6:,.3f} ms" if value >= 10**6 else f"{value / 10**3:,.3f} us"
+    return latency_text(value)
 
 
 def figure_title(name: str, metric: str) -> str:

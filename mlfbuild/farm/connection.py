@@ -94,7 +94,7 @@ def patience() -> float:
 async def _try_connection(address: str, limit: float) -> None:
     """Connect once before there is a client, which prints a traceback if it could not: without certificates of TLS."""
     options = distributed.Security().get_connection_args("client")
-    # Something that listens but is no scheduler may never answer, or answer in no way that Dask understands.
+    # Something that listens but is not a scheduler may never answer, or answer in a way that Dask does not understand.
     comm = await asyncio.wait_for(distributed.comm.connect(address, timeout=limit, **options), 2 * limit)
     await comm.close()
 

@@ -123,7 +123,7 @@ class Farm:
         for place, answer in answers.items():
             if isinstance(answer, MlfError):
                 raise answer.within(place)
-            # An error of importing is no ImportError any more if Dask could not even read the request.
+            # An error of importing is no longer an ImportError if Dask could not even read the request.
             if isinstance(answer, Exception) and not isinstance(answer, (OSError, distributed.TimeoutError)):
                 raise ProcessFailedError(
                     "farm-worker-differs",
@@ -157,7 +157,7 @@ class Farm:
                 self._fill(waiting, running)
         finally:
             for _, call in running.calls.values():
-                call.cancel()  # and Dask cancels calls whose results nobody waits for
+                call.cancel()  # and Dask cancels calls whose results no client waits for
 
     def _fill(self, waiting: Iterator[FarmTask], running: _Running) -> None:
         if time.monotonic() - self._asked > _ASK_SECONDS:  # workers come and go, but asking takes as long as a call

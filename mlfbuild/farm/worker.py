@@ -88,15 +88,18 @@ def run_task(
         try:
             outputs = _called(function, argument, folder, files, contents)
         finally:
+            # A folder that cannot be removed is not a reason to lose the result.
             shutil.rmtree(folder, ignore_errors=True)
     except MlfError as error:
         return address, 0.0, error
     except OSError as error:
         return address, 0.0, storage_error(Path(error.filename or _temporary()), error)
+    # No defect: another worker may have more memory.
     except MemoryError:
         raise
     except Exception:  # noqa: BLE001 - a defect, which another worker has as well
         return address, 0.0, traceback.format_exc()
+    # 0 stands for a task without outputs.
     seconds = max(0.001, round(time.monotonic() - begin, 3))
     return address, seconds, {name: (sha256(content), content) for name, content in outputs.items()}
 

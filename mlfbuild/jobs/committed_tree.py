@@ -32,8 +32,7 @@ def committed(
     """
     for name in systems:
         if name not in ADAPTERS:
-            mistake = unknown("build system", name, ADAPTERS)
-            raise UsageError(mistake.code, place="--for", reason=mistake.reason, hint=mistake.hint)
+            raise unknown("build system", name, ADAPTERS).error("--for")
     if len(targets) != 1:
         names = ", ".join(target.name for target in targets)
         raise UsageError(

@@ -108,7 +108,7 @@ def goal_changes(project: Project) -> Changes:
 
 
 def _why_unusable(project: Project, model: ModelSpec, found: Exploration | None) -> Mistake | None:
-    """Return why ``found`` is no exploration of ``model`` as it is in the project file."""
+    """Return why ``found`` is not an exploration of ``model`` as it is in the project file."""
     hint = f"run `mlfbuild explore {model.name}`"
     if found is None:
         return Mistake("goal-without-exploration", reason=f"{model.name} was not explored", hint=hint)

@@ -209,8 +209,7 @@ def _check_start_up(job: FirmwareJob) -> None:
     commands = (job.build / "build.ninja").read_text(errors="replace")
     problem = None if _LINKER_SCRIPT.search(commands) else start_up_problem(job.sources, job.target.cpu)
     if problem is not None:
-        place = f"firmware {job.name!r} for target {job.target.name!r}"
-        raise UsageError(problem.code, place=place, reason=problem.reason, hint=problem.hint)
+        raise problem.error(f"firmware {job.name!r} for target {job.target.name!r}")
 
 
 def start_up_problem(sources: Iterable[Path], cpu: Cpu) -> Mistake | None:
@@ -250,8 +249,7 @@ def _check_paths(job: FirmwareJob) -> None:
     for path in paths:
         problem = path_problem(path)
         if problem is not None:
-            place = f"firmware {job.name!r} for target {job.target.name!r}"
-            raise UsageError(problem.code, place=place, reason=problem.reason, hint=problem.hint)
+            raise problem.error(f"firmware {job.name!r} for target {job.target.name!r}")
 
 
 def _builds_image(job: FirmwareJob) -> bool:

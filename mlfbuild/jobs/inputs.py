@@ -22,6 +22,7 @@ from mlfbuild.core import (
     real_place,
     sha256,
     signature_path,
+    visible_files,
     walk_visible,
 )
 from mlfbuild.jobs.model_job import CompileJob
@@ -119,7 +120,7 @@ def _inputs(program: CompilerProgram | None) -> list[Path]:
 def _entry(entry: str, folder: Path) -> Iterator[Path]:
     path = folder / entry
     if path.is_dir():
-        yield from (inside / name for inside, names in walk_visible(path) for name in names)
+        yield from visible_files(path)
     elif is_pattern(entry, folder):
         yield from matching_files(entry, folder)
     else:

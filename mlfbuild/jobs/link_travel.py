@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlfbuild.archive import EPOCH
-from mlfbuild.core import GitReader, MlfError, StorageError, counted, listed, read_bytes, walk_visible
+from mlfbuild.core import GitReader, MlfError, StorageError, counted, listed, read_bytes, visible_files
 from mlfbuild.farm import own_place, place_in_folder, program_versions
 from mlfbuild.jobs.actions import hash_of
 from mlfbuild.jobs.firmware_build import cross_build
@@ -104,6 +104,7 @@ def _cmake_files(folder: Path) -> Iterator[Path]:
 def beyond(files: Iterable[Path]) -> str:
     """Return which of the CMake ``files`` does what another machine may do in another way; empty if none does."""
     for path in files:
+        # Without comments, in which such words mean nothing.
         found = _BEYOND.search(re.sub(rb"(?m)^\s*#.*", b"", read_bytes(path, "CMake file")))
         if found is not None:
             return f"{path.name} has {found.group().rstrip(b' (').decode(errors='replace')}"
@@ -130,12 +131,13 @@ def _listed(root: Path) -> Iterator[Path]:
     except MlfError:
         known, ignored = [""], []
     if known == [""]:  # a folder that Git ignores, or that is in no repository
-        yield from (inside / name for inside, names in walk_visible(root) for name in names)
+        yield from visible_files(root)
         return
+    # Generated sources are often ignored by Git, and compilers read them nevertheless.
     for name in (*known, *(name for name in ignored if _SOURCES.search(name) and "/." not in f"/{name}")):
         path = root / name
         if name and path.is_dir():  # a repository of its own
-            yield from (inside / each for inside, names in walk_visible(path) for each in names)
+            yield from visible_files(path)
         elif name:
             yield path
 
@@ -153,6 +155,7 @@ def bundle(files: Sequence[Path], root: Path) -> bytes | None:
     Raises ``InputFileError``.
     """
     buffer, total = io.BytesIO(), 0
+    # The form for names of any length and with any letters.
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for path in files:
             content = read_bytes(path, "input")
@@ -167,6 +170,7 @@ def bundle(files: Sequence[Path], root: Path) -> bytes | None:
 
 def unbundle(path: Path, folder: Path) -> None:
     """Write the files of the ``bundle`` at ``path`` below ``folder``."""
+    # The digest was checked on arrival, so that names are those that ``bundle`` wrote, and none leads out.
     with tarfile.open(path) as tar:
         for entry in tar:
             place, content = folder / entry.name, tar.extractfile(entry)
@@ -197,6 +201,7 @@ def _linked(link: TravellingLink, folder: Path) -> dict[str, bytes] | str:
     for path in link.bundles:
         unbundle(path, folder)
     job = link.job
+    # A task has one thread of its worker.
     printed = cross_build(job, jobs=1)
     record = link_record(job)
     if record is None:
@@ -218,6 +223,7 @@ def _linked(link: TravellingLink, folder: Path) -> dict[str, bytes] | str:
         "outside": outside,
         "cmake": sorted({path.relative_to(folder / "project").as_posix() for path in own}),
     }
+    # Lines of CMake about what it found, which is different on each machine.
     lines = [line for line in printed.splitlines(keepends=True) if not line.startswith("--")]
     project = os.fsencode(job.root.resolve())
     return {

@@ -121,6 +121,7 @@ class _Links:
             self._leave(job, reason or "the files of the project are too large to send")
             return None
         link = TravellingLink(replace(job, runs=()), paths, build_variables(), _versions(job))
+        # Bundles are named by their digests, so that a name stands for the content.
         key = Action("link", {"settings": _settings(job), **{path.name: "" for path in paths}, **link.versions}).key
         cache = _cache_of(job)
         found = cache.fetch(key) if cache else None
@@ -168,8 +169,10 @@ class _Links:
         outputs, root = result.outputs, os.fsencode(job.root.resolve())
         facts = json.loads(outputs[FACTS])
         make_folder(job.build)
+        # Reports look for the files in the map here, not in the folder of the worker.
         write_atomic(job.linker_map, outputs[MAP].replace(ROOT, root))
         write_atomic(job.elf, outputs[IMAGE])
+        # As a linker makes it, so that tools which ask for an executable accept it.
         job.elf.chmod(0o755)
         if job.params_section is not None:
             write_params_binary(job.elf, job.params_section, job.params_binary)
@@ -204,6 +207,7 @@ def _is_of(job: FirmwareJob, outputs: Mapping[str, bytes]) -> bool:
     """Return whether ``outputs`` of the cache, in which anything may be, are an image of the files that are here."""
     try:
         return {*outputs} == {IMAGE, MAP, PRINTED, FACTS} and not _differing(job, outputs)
+    # A shared cache is not trusted: facts that cannot be read are as good as no entry.
     except (ValueError, LookupError, TypeError, AttributeError):
         return False
 

@@ -170,8 +170,7 @@ def placement_of(words: Sequence[str]) -> Placement:
                 hint="write CLASS=SECTION, such as params=.mlf_params",
             )
         if name not in _CLASSES:
-            mistake = unknown("placement class", name, _CLASSES)
-            raise UsageError(mistake.code, place=f"--place {word}", reason=mistake.reason, hint=mistake.hint)
+            raise unknown("placement class", name, _CLASSES).error(f"--place {word}")
         if named.setdefault(name, section) != section:
             raise UsageError(
                 "placement-given-twice",
@@ -182,8 +181,7 @@ def placement_of(words: Sequence[str]) -> Placement:
     placement = Placement(**named)
     # The first mistake is enough here: a command line is short, and each word has its own place.
     for name, mistake in placement.problems():
-        place = f"--place {name}={named[name]}"
-        raise UsageError(mistake.code, place=place, reason=mistake.reason, hint=mistake.hint)
+        raise mistake.error(f"--place {name}={named[name]}")
     return placement
 
 

@@ -243,7 +243,7 @@ def compile_job(
             hint="choose another name",
         )
     for key, mistake in compiler_called(compiler).check_options(options):
-        raise UsageError(mistake.code, place=f"option {key!r}", reason=mistake.reason, hint=mistake.hint)
+        raise mistake.error(f"option {key!r}")
     if compiler == "command":
         raise UsageError(
             "command-without-project-file",

@@ -86,7 +86,7 @@ if TYPE_CHECKING:
     from mlfbuild.library.params_json import load_params_bson, load_params_json, save_params_bson, save_params_json
     from mlfbuild.library.request import (
         Compiler, CompileRequest, CompilerProgram, ExternalCompiler, OptionValue, check_switch, invalid_option,
-        refuse_options, refused,
+        refuse_options,
     )
     from mlfbuild.library.requirement import (
         CMSIS_NN, ETHOS_U, STANDALONE_CRT, KnownLibrary, Requirement, exporter_version, known_library,
@@ -96,7 +96,7 @@ if TYPE_CHECKING:
     from mlfbuild.library.value import (
         CPU_DEVICE, EXTENSION_DEVICE, FULL_MODEL, OPERATOR, ArchiveFile, CodegenFile, DeviceContext, ExternalDependency,
         Fact, Library, MainMemory, Module, ModuleTarget, OperatorBuffer, OperatorFunction, Pool, StorageEntry,
-        TensorInfo, TracedTensor, UnknownField,
+        TensorInfo, TracedTensor, UnknownField, same_array,
     )
 else:
     __getattr__ = lazy_attributes(__name__)

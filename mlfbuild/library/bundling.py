@@ -151,7 +151,7 @@ def bundle_name(dependency: ExternalDependency) -> str:
 def bundle_names(library: Library) -> list[str]:
     """Return the names of the bundles that the modules of ``library`` require and that it describes, sorted.
 
-    A dependency in ``dependencies/`` without a description is no bundle: it is kept like any other folder.
+    A dependency in ``dependencies/`` without a description is not a bundle: it is kept like any other folder.
     """
     described = {file.path for file in library.other_files}
     named = {bundle_name(item) for module in library.modules for item in module.external_dependencies} - {""}

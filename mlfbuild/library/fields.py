@@ -192,7 +192,7 @@ class Fields:
     def integer(self, key: str, *, minimum: int = 0) -> int:
         """Return a whole number from ``minimum`` to 2^63-1.
 
-        ``true`` and ``1.0`` are no whole numbers. Raises ``InputFileError`` if the member is absent, of another
+        ``true`` and ``1.0`` are not whole numbers. Raises ``InputFileError`` if the member is absent, of another
         type or out of this range.
         """
         value = self._get(key)
@@ -254,7 +254,7 @@ class Fields:
         """Return a list of objects, empty if the member is absent.
 
         As for ``member``, each call returns the same objects. Raises ``InputFileError`` if the member is no
-        list, or an item is no object.
+        list, or an item is not an object.
         """
         values = self._list(key)
         if not values:

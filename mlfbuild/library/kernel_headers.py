@@ -17,7 +17,7 @@ from mlfbuild.library.value import CodegenFile, Module
 
 
 def repeated_in(file: CodegenFile) -> tuple[RepeatedDeclaration, ...]:
-    """Return the contradicting declarations of ``file``; none if it is no source, or too large to be searched.
+    """Return the contradicting declarations of ``file``; none if it is not a source, or too large to be searched.
 
     For example, a function with two prototypes that differ in the type of a parameter. Reads the content, which may
     still be in the archive.

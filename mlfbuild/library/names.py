@@ -70,7 +70,7 @@ def sanitize_name(name: str) -> str:
     Different names can become equal: both ``a-b`` and ``a.b`` are ``a_b``. A letter beyond ASCII has several bytes in
     UTF-8, so ``é`` becomes ``__``.
     """
-    # JSON can hold lone surrogates, which are no valid UTF-8 but still part of a name.
+    # JSON can hold lone surrogates, which are not valid UTF-8 but still part of a name.
     return re.sub(rb"[^0-9A-Za-z]", b"_", name.encode(errors="surrogatepass")).decode()
 
 

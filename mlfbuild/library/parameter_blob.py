@@ -96,7 +96,7 @@ def aligned_parts(parts: Sequence[bytes]) -> bytes:
 def read_blob(data: bytes, place: str, vector: int = 0) -> ParameterBlob:
     """Return the blob in ``data``; test vectors are taken apart if the size of one, ``vector``, is given.
 
-    ``place`` names the file. Raises ``InputFileError`` for data that is no blob, or damaged.
+    ``place`` names the file. Raises ``InputFileError`` for data that is not a blob, or damaged.
     """
     reason = _damage(data)
     if reason:
@@ -111,7 +111,7 @@ def read_blob(data: bytes, place: str, vector: int = 0) -> ParameterBlob:
 
 
 def _damage(data: bytes) -> str:
-    """Return why ``data`` is no blob; empty if it is one."""
+    """Return why ``data`` is not a blob; empty if it is one."""
     if data[:4] != BLOB_MAGIC:
         return 'is no parameter blob: it does not begin with "MLFP"'
     if len(data) < BLOB_HEADER:

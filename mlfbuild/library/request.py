@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from mlfbuild.core import Mistake, Trust, UsageError
+from mlfbuild.core import Mistake, Trust
 from mlfbuild.library.keys.interface_names import InterfaceNames
 from mlfbuild.library.keys.memories import ArenaMemory, FastWeights
 from mlfbuild.library.keys.npu import Npu
@@ -102,7 +102,7 @@ def invalid_option(reason: str) -> Mistake:
 def check_switch(value: object) -> Mistake | None:
     """Return the mistake if ``value`` is neither true nor false.
 
-    For ``check_options``: values come from project files and command lines, and 0 or ``yes`` is no switch. ``None``
+    For ``check_options``: values come from project files and command lines, and 0 or ``yes`` is not a switch. ``None``
     if it is one.
     """
     return None if isinstance(value, bool) else invalid_option("must be true or false")
@@ -115,12 +115,4 @@ def refuse_options(compiler: Compiler, request: CompileRequest) -> None:
     options.
     """
     for key, mistake in compiler.check_options(request.options):
-        raise refused(f"{request.name}: options.{key}", mistake)
-
-
-def refused(place: str, mistake: Mistake) -> UsageError:
-    """Return ``mistake`` as an error at ``place``.
-
-    For callers without a position in a project file, for which ``Mistake.at`` makes a finding instead.
-    """
-    return UsageError(mistake.code, place=place, reason=mistake.reason, hint=mistake.hint)
+        raise mistake.error(f"{request.name}: options.{key}")

@@ -351,10 +351,11 @@ class Module(ModuleFacts):
 
 
 def _same_params(left: Mapping[str, npt.NDArray[np.generic]], right: Mapping[str, npt.NDArray[np.generic]]) -> bool:
-    return left is right or (list(left) == list(right) and all(_same_array(left[name], right[name]) for name in left))
+    return left is right or (list(left) == list(right) and all(same_array(left[name], right[name]) for name in left))
 
 
-def _same_array(left: npt.NDArray[np.generic], right: npt.NDArray[np.generic]) -> bool:
+def same_array(left: npt.NDArray[np.generic], right: npt.NDArray[np.generic]) -> bool:
+    """Return whether two arrays have the same type, shape and bytes."""
     # Bytes instead of values, because NaN is not equal to itself.
     return left.dtype == right.dtype and left.shape == right.shape and left.tobytes() == right.tobytes()
 

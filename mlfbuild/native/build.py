@@ -81,7 +81,6 @@ from mlfbuild.native.settings import (
 )
 from mlfbuild.targets import Cpu
 
-_LARGEST_TENSOR = (1 << 31) - 1
 _SLACK = 16
 """The part of an arena that a need has in addition."""
 

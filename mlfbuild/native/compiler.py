@@ -173,7 +173,7 @@ def _check_option(key: str, value: OptionValue) -> Mistake | None:
     if key in _SWITCHES:
         return check_switch(value)
     if key.startswith(DIM):
-        # bool is a subclass of int in Python, and true is no size.
+        # bool is a subclass of int in Python, and true is not a size.
         positive = isinstance(value, int) and not isinstance(value, bool) and value > 0
         return None if positive else invalid_option("must be a whole number above 0")
     if key.startswith(CONSTANT):

@@ -25,7 +25,7 @@ from mlfbuild.native.graph import Graph, Node, Tensor
 from mlfbuild.native.graph.ops import EthosU, Fused
 from mlfbuild.native.lowering import Candidate, Constant, KernelCall
 from mlfbuild.native.memory import Plan, PlannedMemory, PlannedStorage, StorageKind
-from mlfbuild.native.printing import LinkedModel, ModelStep, operator_label, tensor_lives
+from mlfbuild.native.printing import LinkedModel, ModelStep, tensor_lives
 
 if TYPE_CHECKING:
     from mlfbuild.native.graph_executor import GraphProgram, PackedFunction
@@ -153,7 +153,7 @@ def _call(
     symbols = dict.fromkeys([packed.function.name, *_constants_in(packed.arguments, constants)])
     return NetworkOperator(
         node.name,
-        operator_label(node),
+        node.operator.label,
         packed.name,
         tuple(symbols),
         macs_of(graph, node),
@@ -210,7 +210,7 @@ def _operator(
         planned = next((each for each in plan.storages if not each.tensors and each.first == step.index), None)
     return NetworkOperator(
         name=step.node.name,
-        operator=operator_label(step.node),
+        operator=step.node.operator.label,
         function="" if step.function is None else step.function.name,
         symbols=tuple(dict.fromkeys([*_constants_in(step.arguments, constants), *step.copied])),
         macs=None if isinstance(step.node.operator, EthosU) else macs_of(program.graph, step.node),
@@ -255,6 +255,7 @@ def considered(call: KernelCall) -> tuple[NetworkKernel, ...]:
     candidates, refused = call.choice.candidates, call.choice.refused
     later = [_later(candidate) for candidate in candidates[len(refused) + 1 :]]
     before = [NetworkKernel(each.kernel, False, reason) for each, reason in zip(candidates, refused, strict=False)]
+    # All others have an obstacle that was known before lowering, mostly the CPU.
     here = [each.obstacle for each in candidates].count("") == 1
     chosen = _serving(candidates[len(refused)].kernel, call, _ONLY_HERE if here else _FIRST)
     return (*before, chosen, *later)

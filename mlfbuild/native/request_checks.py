@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mlfbuild.core import UnsupportedModelError, UsageError
-from mlfbuild.library import CompileRequest, refused
+from mlfbuild.library import CompileRequest
 from mlfbuild.library.keys import FastWeights
 from mlfbuild.native.c_calling_form import form_of
 
@@ -27,7 +27,7 @@ def check_request(request: CompileRequest) -> None:
 
 def _check_placement(request: CompileRequest) -> None:
     for name, mistake in request.placement.problems():
-        raise refused(f"{request.name}: placement.{name}", mistake)
+        raise mistake.error(f"{request.name}: placement.{name}")
     for name in request.placement.sections:
         if request.executor == "graph" and name not in {"params", "workspace"}:
             raise UsageError(

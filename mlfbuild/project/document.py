@@ -64,7 +64,7 @@ class Document:
         return mapping_in(self.data, *path)
 
     def entries(self, section: str) -> Iterator[tuple[str, Mapping[str, object]]]:
-        """Yield the names and mappings of a section, without entries that are no mappings.
+        """Yield the names and mappings of a section, without entries that are not mappings.
 
         For checks that run although other values are wrong: an entry of another type is reported by the check of types,
         and skipped here.
@@ -76,7 +76,7 @@ class Document:
     def change(self, path: KeyPath, value: object) -> None:
         """Set the ``value`` at ``path``, the keys from the outside to the inside; ``None`` removes it.
 
-        Mappings on the way are made. A value that is no mapping there is left to the checks of types.
+        Mappings on the way are made. A value that is not a mapping there is left to the checks of types.
         """
         entry: object = self.data
         for key in path[:-1]:

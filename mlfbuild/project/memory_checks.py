@@ -301,7 +301,7 @@ def _check_budget(
     budget: Mapping[str, object],
     known: Mapping[str, tuple[TargetMemory, ...]],
 ) -> None:
-    """Report the keys of a budget that are no memory of any of its targets."""
+    """Report the keys of a budget that are not a memory of any of its targets."""
     from mlfbuild.project.budget import Budget
 
     wanted = document.mapping(str(path[0]), str(path[1])).get("targets")

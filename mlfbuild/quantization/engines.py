@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mlfbuild.core import EXTRAS
+from mlfbuild.core import EXTRAS, installed_version
 
 ONNX, TFLITE = "quantize-onnx", "quantize-tflite"
 """The extras with the packages of each engine, which also name the engines."""
@@ -36,16 +36,7 @@ def engine_versions(source: Path) -> str:
     They are inputs of the quantised file. A package that is missing has no version; nothing is imported.
     """
     names = {requirement.partition(">=")[0] for requirement in EXTRAS[engine_of(source) or ONNX].values()}
-    return " ".join(f"{name} {_version(name)}".strip() for name in sorted(names))
-
-
-def _version(package: str) -> str:
-    from importlib import metadata  # takes longer than all the rest
-
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return ""
+    return " ".join(f"{name} {installed_version(name)}".strip() for name in sorted(names))
 
 
 def node_names(source: Path) -> dict[str, str]:

@@ -126,7 +126,7 @@ class LossMeter:
         return self.tensor.dequantized(self.tensor.quantized(real))
 
     def add(self, cases: LossCases) -> None:
-        """Add cases; values that are no finite numbers do not count."""
+        """Add cases; values that are not finite numbers do not count."""
         real, got = (each.astype(np.float64) for each in (cases.real, cases.got))
         finite = np.isfinite(real) & np.isfinite(got)
         rounding = real - cases.held
@@ -174,6 +174,7 @@ def advice_for(tensors: Sequence[LostTensor]) -> dict[str, LossAdvice]:
 
 
 def _advice(lost: LostTensor, known: Mapping[str, LostTensor]) -> LossAdvice | None:
+    # A noise whose ratio is below this limit makes at least half of the noise of the tensor.
     limit, kept = lost.ratio + HALF, []
     if lost.clipped > 0.5 and lost.rounding < limit:
         return LossAdvice(CALIBRATION)
@@ -183,6 +184,7 @@ def _advice(lost: LostTensor, known: Mapping[str, LostTensor]) -> LossAdvice | N
         kept.append(lost)
         if lost.rounding < limit:
             kept += [each for each in known.values() if lost.name in each.inputs]
+    # In the order of execution, and each once although several rules may name it.
     nodes = tuple(node for each in known.values() if each in kept and not each.in_float for node in each.nodes)
     return LossAdvice(KEEP_FLOAT, nodes) if nodes else None
 

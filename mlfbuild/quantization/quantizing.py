@@ -109,8 +109,7 @@ def quantize(
     engine; ``ProcessFailedError`` if it fails; and the errors of reading a model.
     """
     for key, mistake in quantize_problems(source, keys):
-        place = f"{source}: {key}" if key else source
-        raise UsageError(mistake.code, place=place, reason=mistake.reason, hint=mistake.hint)
+        raise mistake.error(f"{source}: {key}" if key else source)
     inputs = _inputs(_read(source, choices), source, names)
     ranges, cases = _measured(keys, inputs)
     require_extra(
@@ -119,6 +118,7 @@ def quantize(
     with tempfile.TemporaryDirectory(prefix="mlfbuild-quantize-") as folder:
         made = Path(folder) / f"quantized{source.suffix}"
         reasons = _run_engine(EngineRequest(source, keys, inputs, cases, made))
+        # Read before it is written to its place: a file that the compiler cannot read must not replace a good one.
         graph = read_model(made, "network", choices=choices)
         write_atomic(out, read_bytes(made, "quantised model"))
     operators = tuple(_operators(graph, reasons))
@@ -223,6 +223,7 @@ def _operators(graph: Graph, reasons: Mapping[str, str]) -> Iterator[QuantizedOp
 
 
 def _reason(graph: Graph, output: str, reasons: Mapping[str, str]) -> str:
+    # Notes of the front ends name the tensor in quotes, and the reason follows these words.
     told = (note.partition(", because ")[2] for note in graph.notes if f"'{output}'" in note)
     return reasons.get(output) or next(filter(None, told), "the tensors around it are not quantised")
 

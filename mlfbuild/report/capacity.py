@@ -44,7 +44,7 @@ class Usage:
 def usages(subject: str, sizes: Mapping[str, int], target: TargetJob, budget: Budget) -> Iterator[Usage]:
     """Yield a ``Usage`` for each of ``sizes``, by measure, with the limits of ``target`` and ``budget``.
 
-    Limits are the memory of the part, if the target has a memory map, and the budget. Emulated boards are no limit:
+    Limits are the memory of the part, if the target has a memory map, and the budget. Emulated boards are not a limit:
     they have more memory than any part, so that the share would be close to nothing.
     """
     part = _memories(target)

@@ -6,7 +6,7 @@ and who ran it. Others read it: verifiers of SLSA, and ``mlfbuild verify --bundl
 
 **Rules.** The same build gives the same bytes on every machine: no paths, no times but ``SOURCE_DATE_EPOCH``, no
 random ids. Only what was hashed has a digest; versions that a program printed about itself are annotations. The
-statement is a claim of whoever signs it: without a signature (``core.check_signature``), it proves nothing.
+statement is a claim of its signer: without a signature (``core.check_signature``), it proves nothing.
 
 **Example.** ``{"_type": "https://in-toto.io/Statement/v1", "subject": [{"name": "app.elf", "digest": {"sha256":
 ...}}], "predicateType": "https://slsa.dev/provenance/v1", "predicate": {"buildDefinition": ..., "runDetails": ...}}``

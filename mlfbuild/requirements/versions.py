@@ -92,6 +92,6 @@ def satisfies(stated: str, wanted: str) -> bool:
 
 
 def _specifiers(wanted: str) -> SpecifierSet:
-    # `7.*` alone is no specifier of PEP 440, but its meaning is clear and archives contain it.
+    # `7.*` alone is not a specifier of PEP 440, but its meaning is clear and archives contain it.
     parts = (f"=={part.strip()}" if _ANY_OF.fullmatch(part) else part for part in wanted.split(","))
     return SpecifierSet(",".join(parts))

@@ -44,7 +44,7 @@ def call_function(runner: Runner, address: int, arguments: Sequence[int], timeou
         sum_of = firmware.function("sum")
         total = call_function(runner, sum_of, [1, -2], timeout=1.0)   # 0xFFFFFFFF is -1
 
-    Raises ``UsageError`` if the core is no Cortex-M, ``TimedOutError`` after ``timeout`` seconds, and
+    Raises ``UsageError`` if the core is not a Cortex-M, ``TimedOutError`` after ``timeout`` seconds, and
     ``ProcessFailedError`` (code ``call-faulted``) if the function faults: the device is then halted before the first
     instruction of the handler.
     """

@@ -95,7 +95,7 @@ def _ran(
         nonlocal empty
         # background() marks the end with an empty line, and a program may print empty lines. So empty lines are held
         # back until another line shows that they were output.
-        if not line:  # the one that marks the end is no output
+        if not line:  # the one that marks the end is not output
             empty += 1
             return
         lines.append("\n" * empty + f"{line}\n")

@@ -184,7 +184,7 @@ class Gdb:
         """Raise ``UnsupportedModelError`` if the device cannot run ``firmware``, or has too little memory."""
         found = _CURRENT.search(self._say("show architecture"))
         registers: list[int] = []
-        with contextlib.suppress(GdbRefusal):  # it is no M-profile core
+        with contextlib.suppress(GdbRefusal):  # it is not an M-profile core
             registers = [int.from_bytes(self._read(address, 4), "little") for address in (_CPUID, MVFR0)]
         cpuid, mvfr0 = registers or (None, None)
         check_image(firmware, found[1] if found else "", cpuid, mvfr0, self.name)

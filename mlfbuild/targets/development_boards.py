@@ -18,7 +18,7 @@ from mlfbuild.targets.data_files import csv_rows
 from mlfbuild.targets.parts import KnownPart, all_parts, part_called
 
 _SAME_IN_JLINK = ("stm32", "nrf52", "r7fa")
-"""Parts that J-Link and probe-rs call alike, as the table of boards shows; a test compares them."""
+"""Parts that have the same name in J-Link and probe-rs, as the table of boards shows; a test compares them."""
 
 
 @dataclass(frozen=True)

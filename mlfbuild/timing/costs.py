@@ -70,7 +70,7 @@ class CoreTiming:
     split_target: Fraction = Fraction(0)
     """Further cycles of a taken branch to an instruction of 32 bits that is not at a word boundary."""
     unaligned: Fraction = Fraction(0)
-    """Further cycles of a load of two or four bytes at an address that is no multiple of its size."""
+    """Further cycles of a load of two or four bytes at an address that is not a multiple of its size."""
     other_memory: Fraction = Fraction(0)
     """Further cycles of a load or store that overlaps with the one before it, if that accesses another memory."""
     bus: int = 4

@@ -158,7 +158,7 @@ def _hardware(core: CoreTiming, board: Board, mcu: Mcu, scale: int, places: Sequ
     for cache in mcu.caches.values():
         geometry = f"{cache.size} {cache.line} {cache.sector or cache.line} {cache.ways} {cache.policy}"
         yield f"cache {geometry} {cache.hit * scale} {cache.miss * scale} {int(cache.write_back)}"
-    # An empty name is no cache, which the plugin knows as -1.
+    # An empty name is not a cache, which the plugin knows as -1.
     numbers = {name: at for at, name in enumerate(mcu.caches)} | {"": -1}
     for region, memory in _with_places(regions_of_part(board, mcu), places, mcu):
         # A place at the start or the end of a region leaves nothing before or after it.

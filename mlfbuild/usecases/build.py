@@ -46,7 +46,7 @@ _SHOWN = 3
 _COMPILING = "compiling"
 """The first step of a job."""
 _NOTICE = "note: "
-"""Begins what is no step: what the cache could not do, which changes no result."""
+"""Begins what is not a step: what the cache could not do, which changes no result."""
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,6 @@ def fetch_dependencies(
     project: Project,
     *,
     pins: Mapping[str, GitPin] | None = None,
-    cache: Cache | None = None,
     progress: Progress | None = None,
 ) -> list[Fetched]:
     """Fetch the files of all repositories and archives among the providers of ``project``, required or not.
@@ -43,7 +42,7 @@ def fetch_dependencies(
     ``fetch_version``, ``fetch_commit`` and ``fetch_archive``.
     """
     watch = progress or Progress()
-    place = cache or default_cache()
+    place = default_cache()
     wanted = [each for each in project.dependencies.values() if each.kind in FETCHED_KINDS]
     watch.expect(len(wanted))
     done: list[Fetched] = []

@@ -63,7 +63,7 @@ class ArchiveRun:
     values: Mapping[str, Array]
     """The outputs by name: (cases, *shape), or (cases, elements) if the shape is unknown."""
     device: str = ""
-    """The device that it ran on; empty if it was no device of a target."""
+    """The device that it ran on; empty if it was not a device of a target."""
     notes: tuple[str, ...] = ()
     """The sources of which a corrected copy was compiled."""
 
@@ -200,7 +200,7 @@ def device_target(file: Path, name: str) -> DeviceTarget:
     """
     project = load_project(file)
     (job,) = target_jobs(project, [name])
-    # This machine has no toolchain file, and is no device.
+    # This machine has no toolchain file, and is not a device.
     job = with_device(job if job.toolchain is not None else replace(job, runner=None, board=None))
     assert job.toolchain is not None
     return DeviceTarget(job, job.toolchain, f"{project.path}: targets.{name}.runner")

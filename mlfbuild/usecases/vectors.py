@@ -17,7 +17,6 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ from mlfbuild.core import (
     ToolNotFoundError,
     UnsupportedModelError,
     UsageError,
+    installed_version,
     printable,
     quoted,
     write_atomic,
@@ -104,10 +104,7 @@ def _for_onnx(choices: Choices) -> Iterator[tuple[str, Judge]]:
 
 
 def _named(title: str, package: str) -> str:
-    try:
-        return f"{title} {metadata.version(package)}"
-    except metadata.PackageNotFoundError:  # installed by other means than pip
-        return title
+    return f"{title} {installed_version(package)}".rstrip()
 
 
 def _tflite_micro(runtime: Any, outputs: int, model: Path, inputs: Sequence[Array]) -> list[Array]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.core import SHA256, MlfError, UsageError, unknown
+from mlfbuild.core import SHA256, MlfError, unknown
 from mlfbuild.jobs import (
     BUILD_FOLDER,
     COPIED,
@@ -64,8 +64,7 @@ def explanations(project: Project, names: Sequence[str] = (), targets: Sequence[
     """
     wrong = next((name for name in names if name not in project.models and name not in project.firmware), None)
     if wrong is not None:
-        mistake = unknown("model or firmware", wrong, [*project.models, *project.firmware])
-        raise UsageError(mistake.code, place=project.path, reason=mistake.reason, hint=mistake.hint)
+        raise unknown("model or firmware", wrong, [*project.models, *project.firmware]).error(project.path)
     jobs = target_jobs(project, targets)
     chosen = {*names} or {*project.models, *project.firmware}
     archives = {(job.target, job.model): _of_archive(job) for target in jobs for job in target.models}

@@ -202,7 +202,7 @@ def modelled_kernels(
     """
     image = _build(folder, toolchain, {"MLF_BOARD": board.name}, on_progress)
     extents = read_firmware(image).functions
-    # `run_all` calls the kernels and is no kernel itself; what it executes between them is counted apart.
+    # `run_all` calls the kernels and is not a kernel itself; what it executes between them is counted apart.
     named = {"main": OUTSIDE, "run_all": REST, **{f"kernel_{name}": at for at, name in enumerate(KERNELS, 1)}}
     table = [(extents[name][0], sum(extents[name]) - 1, number) for name, number in named.items()]
 

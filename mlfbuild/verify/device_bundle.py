@@ -116,8 +116,8 @@ def pack_bundle(bundle: DeviceBundle) -> bytes:
         ],
         "files": {path: sha256(bytes(files[path])) for path in sorted(files)},
     }
-    # The manifest is last because it has the hashes of the others. It has no hash itself: whoever can change it could
-    # also change that.
+    # The manifest is last because it has the hashes of the others. It has no hash itself: anyone who can change it
+    # could also change that.
     files[_MANIFEST] = f"{json.dumps(manifest, indent=1)}\n".encode()
     return b"".join(tar.pack(files, source_date()))
 

@@ -120,8 +120,8 @@ def _is_from_mlfbuild(path: Path) -> bool:
 def count_cases(path: Path) -> int:
     """Return the number of cases in ``path``, whatever module they are for; raises as ``load_vectors``.
 
-    A scalar counts as one case, and the array ``tolerance`` is no input. Raises ``CheckFailedError`` if there are no
-    cases, and ``InputFileError`` if the arrays have different numbers of them.
+    A scalar counts as one case, and the array ``tolerance`` is not an input. Raises ``CheckFailedError`` if there are
+    no cases, and ``InputFileError`` if the arrays have different numbers of them.
     """
     arrays = read_arrays(path)
     arrays.pop("tolerance", None)
@@ -222,7 +222,7 @@ def read_arrays(path: Path) -> dict[str, Array]:
                     reason=f"the file unpacks to more than {_LARGEST >> 20} MiB",
                     hint="split the vectors into several files",
                 )
-        # A pickle in the file would run code of whoever wrote it.
+        # A pickle in the file would run code of its author.
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about headers that numpy reads in a slower way
             read = {name: arrays[name] for name in arrays.files}

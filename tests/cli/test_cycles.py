@@ -176,7 +176,7 @@ def test_placement_in_a_slow_memory_costs_cycles(project: Project) -> None:
 
 @pytest.mark.sweep
 def test_code_in_a_section_that_the_firmware_copies_to_ram_costs_fewer_cycles(project: Project) -> None:
-    """The script of a board copies only .ramfunc; start-up code of the product copies .RamFunc, too."""
+    """The script of a board copies only .ramfunc; start-up code of the product also copies .RamFunc."""
     found = []
     for section in (".text.model", ".ramfunc", ".RamFunc"):
         project.set_target("mcu: stm32l4r5")

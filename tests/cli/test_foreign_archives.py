@@ -104,6 +104,6 @@ def test_unpacked_model_has_the_id_of_its_archive(archive: Files, project: Folde
     for path in ("add.tar", "again.tar"):
         assert project.run("unpack", path, "-o", f"tree-{path}").status == 0
         sources = [file.read_text() for file in (project.root / f"tree-{path}").rglob("*_entry.c")]
-        assert sum(text.count(f":{digest}:{__version__}") for text in sources) == 1, "whoever read it first"
+        assert sum(text.count(f":{digest}:{__version__}") for text in sources) == 1, "whichever command read it first"
         assert all(text.count("_model_id;") == text.count("_run(struct ") for text in sources)
         project.run("compile", "add.tar", "--cpu", "cortex-m4", "-o", "again.tar")

@@ -292,7 +292,7 @@ def test_an_archive_of_tvm(folder: Folder, shared: Path) -> None:
         "pkg:pypi/apache-tvm@0.14.0", "Apache-2.0",
     )  # fmt: skip
     assert found["model/add"]["file"] == "add.tar"
-    assert found["code/pc/add"]["license"] == "", "nobody says what TVM's code has of others"
+    assert found["code/pc/add"]["license"] == "", "what TVM's code has of others is not stated"
     [runtime] = [one for ref, one in found.items() if ref.startswith("runtime/")]
     assert (runtime["name"], runtime["license"]) == ("mlfbuild runtime", "Apache-2.0")
     assert {("made by", "tool/tvm-0.14.0"), ("depends on", runtime["ref"])} < related(ended.json, "code/pc/add")

@@ -124,7 +124,7 @@ def test_a_repository_by_its_commit(folder: Folder, tmp_path: Path, monkeypatch:
     assert nn["purl"] == "pkg:github/arm-software/cmsis-nn@v7.0.0"
     assert nn["commit"] == git(repository, "rev-parse", "v7.0.0^{commit}").strip()
     assert re.fullmatch("[0-9a-f]{64}", nn["properties"]["tree-sha256"])
-    assert nn["url"] == "", "a folder of this machine is nobody else's"
+    assert nn["url"] == "", "a folder of this machine has no address"
 
 
 TVM = """\

@@ -22,7 +22,7 @@ from mlfbuild.datasets import (
 )
 from mlfbuild.library import TensorInfo
 from mlfbuild.native import evaluate_in_turn, parse_model
-from tests.support.oracle import tflite_micro_cases
+from support.oracle import tflite_micro_cases
 
 GREY = TensorInfo("image", "float32", 4 * 2 * 3, (1, 2, 3, 1))
 

@@ -38,7 +38,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) -> 
 
 
 def build_frozen(folder: Path) -> None:
-    """Build an example for one target as its lock file has it; `scons` builds the other targets of it so, too.
+    """Build an example for one target as its lock file has it; `scons` builds its other targets in the same way.
 
     Archives are the same bytes on every machine. Another C compiler than that of the committed lock is no mistake of
     the example where nobody promises one: then, and only for that, the copy is locked anew.

@@ -357,7 +357,7 @@ def test_make_names_the_file_that_it_cannot_use(project: Project, tool: Callable
 def test_scons_puts_graph_and_parameters_into_the_library(project: Project, blobs: str) -> None:
     unpack(graph_library(), project.folder / "tree", archive_id="a")
     (project.folder / "SConstruct").write_text(
-        f"env = Environment(CPPPATH='elsewhere', LIBS='m', MLF_BLOBS={blobs!r})\n"  # strings: SCons takes them, too
+        f"env = Environment(CPPPATH='elsewhere', LIBS='m', MLF_BLOBS={blobs!r})\n"  # strings: SCons also takes them
         "env.Append(**SConscript('tree/SConscript', exports='env', variant_dir='out', duplicate=False))\n"
     )
     command = [warm.command("SCons"), "-Q", "-C", project.folder]

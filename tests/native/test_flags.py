@@ -40,7 +40,7 @@ def test_canaries_leave_assembly_alone(cpu: str, tmp_path: Path, tool: Tool) -> 
 
 
 def test_a_compiler_that_puts_canaries_into_assembly_gets_kernels_in_c(tmp_path: Path, tool: Tool) -> None:
-    """GCC before 11 lacks the attribute, and the macro that asks for it here, too."""
+    """GCC before 11 lacks the attribute, and here so does the macro that asks for it."""
     old = ("-O2", "-U__has_attribute")
     check("cortex-m4", tmp_path, tool, Build((*old, SSP)))
     source = write_tree(kernel_jobs("cortex-m4", few=True)[0][0], tmp_path / "alone") / "host/src/net0_lib0.c"

@@ -34,7 +34,7 @@ LIMITS = {
 
 @pytest.fixture
 def whatever_it_costs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Execute small networks row by row, too, although calls cost more than the rest."""
+    """Also execute small networks row by row, although calls cost more than the rest."""
     monkeypatch.setitem(fusion.MOST_EXTRA, "smallest", 1e9)
 
 

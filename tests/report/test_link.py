@@ -36,7 +36,7 @@ class Linker:
     folder: Path
 
     def faults(self, *, code: str = "", objects: str = "", flags: str = "", **parts: str) -> list[tuple[str, str]]:
-        """Return the code and the model of each fault; ``code`` is C that is linked, too."""
+        """Return the code and the model of each fault; ``code`` is C that is also linked."""
         return [
             (fault.code, fault.place.removeprefix("app.elf: ")) for fault in self.found(code, objects, flags, **parts)
         ]

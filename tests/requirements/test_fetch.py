@@ -218,7 +218,7 @@ def test_builds_fail_without_fetched_sources(
     shutil.rmtree(repo.root / "build")
     assert run(["build", "-q"]) == 0
     assert (repo.root / "build/mlf/pc/dependencies/lib/Source/f.c").read_bytes() == FILES["Source/f.c"]
-    assert len(source.requests) == 1, "builds ask nobody"
+    assert len(source.requests) == 1, "builds ask no server"
 
 
 # Killed --------------------------------------------------------------------------------------------------------------

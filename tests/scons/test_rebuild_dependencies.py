@@ -9,7 +9,7 @@ import pytest
 
 from support.dependent_models import EXPORTED, write_model, write_repo
 from support.examples import first_on_push
-from support.firmware_repo import SITE_TOOL, FirmwareRepo, Ran
+from support.firmware_repo import SITE_TOOL, FirmwareRepo, Ran, assert_nothing_ran
 
 SCONSTRUCT = """\
 env = Environment(tools=["default", "mlf"], CCFLAGS="-Wall -Wextra -Wconversion -Werror".split())
@@ -55,11 +55,6 @@ def output(repo: FirmwareRepo) -> str:
 
 def rebuild(repo: FirmwareRepo, *arguments: str) -> Ran:
     return repo.scons("-Q", "--debug=explain", *arguments, status=0)
-
-
-def assert_nothing_ran(ran: Ran) -> None:
-    assert (ran.reasons, ran.steps, ran.written) == ({}, [], set())
-    assert ran.output == "scons: `.' is up to date.\n"
 
 
 def made(*names: str) -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from support.examples import first_on_push
-from support.firmware_repo import TWO_MODELS, FirmwareRepo, Ran
+from support.firmware_repo import TWO_MODELS, FirmwareRepo, Ran, assert_nothing_ran
 from support.snapshot import keep
 
 SCONSTRUCT = """\
@@ -76,11 +76,6 @@ def rebuild(repo: FirmwareRepo, env: dict[str, str] | None = None) -> Ran:
     said = {path.removesuffix("/RECORD.json") for path in ran.reasons} - {"build/mlf/pc/mlf.cmake"}
     assert made | trees == said
     return ran
-
-
-def assert_nothing_ran(ran: Ran) -> None:
-    assert (ran.reasons, ran.steps, ran.written) == ({}, [], set())
-    assert ran.output == "scons: `.' is up to date.\n"
 
 
 # Nothing -------------------------------------------------------------------------------------------------------------

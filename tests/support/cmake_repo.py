@@ -12,7 +12,7 @@ import pytest
 
 from mlfbuild.targets import cmake_folder
 from support import warm
-from support.firmware_repo import tiny_network
+from support.firmware_repo import EditedFolder, tiny_network
 
 GENERATORS = ("Ninja", "Unix Makefiles")
 MOSTLY_NINJA = ("Ninja", pytest.param("Unix Makefiles", marks=pytest.mark.sweep))
@@ -94,7 +94,7 @@ class Ran:
         return "Configuring done" in self.output
 
 
-class CMakeRepo:
+class CMakeRepo(EditedFolder):
     """A firmware repo with two models for this machine; the folder's name has a space."""
 
     def __init__(self, folder: Path, generator: str = "Ninja", cmake: str = "cmake") -> None:
@@ -116,19 +116,11 @@ class CMakeRepo:
 
     def write(self, name: str, text: str | bytes) -> Path:
         path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
         data = text.encode() if isinstance(text, str) else text
-        if not path.is_file() or path.read_bytes() != data:
-            path.write_bytes(data)
-        return path
+        return path if path.is_file() and path.read_bytes() == data else super().write(name, data)
 
     def write_model(self, name: str, seed: int) -> Path:
         return self.write(f"models/{name}.tflite", tiny_network(seed))
-
-    def replace(self, name: str, old: str, new: str) -> None:
-        text = (self.root / name).read_text()
-        assert old in text
-        self.write(name, text.replace(old, new))
 
     def configure(self, *arguments: str, env: dict[str, str] | None = None, status: int | None = None) -> Ran:
         """Configure, and check the exit status if ``status`` is given."""

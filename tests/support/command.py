@@ -14,7 +14,7 @@ import pytest
 
 from mlfbuild.cli.output.invocation import run
 from support import warm
-from support.firmware_repo import tiny_network
+from support.firmware_repo import EditedFolder, tiny_network
 from support.oracle import tflite_micro_run
 
 PROJECT = """\
@@ -78,7 +78,7 @@ class Ended:
         return json.loads(self.err.splitlines()[-1])
 
 
-class Folder:
+class Folder(EditedFolder):
     """A folder with the project above; ``run`` and ``spawn`` run the command there."""
 
     def __init__(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,12 +89,6 @@ class Folder:
         for seed, name in enumerate(("alpha", "beta")):
             self.write(f"models/{name}.tflite", tiny_network(seed))
         self.write_vectors("alpha")
-
-    def write(self, name: str, content: str | bytes) -> Path:
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return path
 
     def write_vectors(self, name: str, *, wrong: bool = False) -> None:
         """Write three cases with the outputs of TensorFlow Lite Micro; ``wrong`` changes one element of case 1."""

@@ -124,7 +124,7 @@ def conv2d_copied(seed: int, *, extreme: bool = False) -> Case:
 
 
 def conv2d_long(seed: int, *, extreme: bool = False) -> Case:
-    """Return a 3x3 convolution of many pixels before the peak; with 8 channels sums of extreme values fit, too."""
+    """Return a 3x3 convolution of many pixels before the peak; with 8 channels sums of extreme values also fit."""
     layers = Layers(seed, extreme=extreme)
     height, width = layers.pick((43, 6), (37, 7), (32, 8), (layers.size(16, 18), layers.size(16, 21)))
     channels = 8 if extreme else layers.pick(8, 8, 12)

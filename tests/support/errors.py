@@ -19,7 +19,7 @@ def raises(
 ) -> Iterator[pytest.ExceptionInfo[MlfError]]:
     """Check that the block raises an error of this class and code, whose place ends in ``place`` or equals ``at``.
 
-    With ``at``, the message is one line, too.
+    With ``at``, the message is also one line.
     """
     with pytest.raises(kind) as caught:
         yield caught

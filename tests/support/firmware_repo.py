@@ -125,7 +125,29 @@ def _step(line: str) -> str:
     return line if re.match(r"(Compiling model|Copying|Unpacking|Writing) ", line) else ""
 
 
-class FirmwareRepo:
+def assert_nothing_ran(ran: Ran) -> None:
+    assert (ran.reasons, ran.steps, ran.written) == ({}, [], set())
+    assert ran.output == "scons: `.' is up to date.\n"
+
+
+class EditedFolder:
+    """A folder whose files tests write and edit."""
+
+    root: Path
+
+    def write(self, name: str, text: str | bytes) -> Path:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return path
+
+    def replace(self, name: str, old: str, new: str) -> None:
+        text = (self.root / name).read_text()
+        assert old in text
+        self.write(name, text.replace(old, new))
+
+
+class FirmwareRepo(EditedFolder):
     """A firmware repo with two models, built by SCons for one board."""
 
     def __init__(self, root: Path) -> None:
@@ -139,19 +161,8 @@ class FirmwareRepo:
         self.write_model("alpha", seed=1)
         self.write_model("beta", seed=2)
 
-    def write(self, name: str, text: str | bytes) -> Path:
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text.encode() if isinstance(text, str) else text)
-        return path
-
     def write_model(self, name: str, seed: int) -> Path:
         return self.write(f"models/{name}.tflite", tiny_network(seed))
-
-    def replace(self, name: str, old: str, new: str) -> None:
-        text = (self.root / name).read_text()
-        assert old in text
-        self.write(name, text.replace(old, new))
 
     def read(self, name: str) -> bytes:
         return (self.root / name).read_bytes()

@@ -186,6 +186,15 @@ def run_cases_on_host(
     return run_many_on_host(jobs, sanitize=sanitize, optimise=optimise, anew=anew)
 
 
+def assert_many_on_host(
+    jobs: Sequence[tuple[Library, Module, Sequence[Array]]], wanted: Sequence[Sequence[Array]]
+) -> None:
+    """Check that the outputs of each of ``jobs`` are exactly the ``wanted`` ones, which may have other shapes."""
+    for outputs, rights in zip(run_many_on_host(jobs), wanted, strict=True):
+        for output, right in zip(outputs, rights, strict=True):
+            np.testing.assert_array_equal(output.reshape(right.shape), right)
+
+
 def run_many_on_host(
     jobs: Sequence[tuple[Library, Module, Sequence[Array]]],
     *,

@@ -30,6 +30,14 @@ def floats(*shape: int) -> Floats:
     return RANDOM.standard_normal(shape).astype(np.float32)
 
 
+def as_declared(data: bytes, wanted: Sequence[Array]) -> bytes:
+    """Return the model with the shapes of ``wanted`` as those of its outputs."""
+    made = onnx.load_from_string(data)
+    for port, value in zip(made.graph.output, wanted, strict=True):
+        port.CopyFrom(helper.make_tensor_value_info(port.name, port.type.tensor_type.elem_type, value.shape))
+    return bytes(made.SerializeToString())
+
+
 def assert_equal(data: bytes, *inputs: Floats, compiled: bool = True) -> None:
     """The graph in numpy, and perhaps as C, computes what ONNX's evaluator does, whose shapes the outputs declare."""
     made_by = onnx.load_from_string(data)
@@ -37,9 +45,7 @@ def assert_equal(data: bytes, *inputs: Floats, compiled: bool = True) -> None:
     names = [port.name for port in made_by.graph.input if port.name not in stored]
     feeds = dict(zip(names, inputs, strict=True))
     wanted = reference(data, feeds)
-    for port, value in zip(made_by.graph.output, wanted, strict=True):
-        port.CopyFrom(helper.make_tensor_value_info(port.name, port.type.tensor_type.elem_type, value.shape))
-    graph = parse_onnx(made_by.SerializeToString(), "net", "net.onnx")
+    graph = parse_onnx(as_declared(data, wanted), "net", "net.onnx")
     values = evaluate(graph, feeds)
     made = [[values[name] for name in graph.outputs]]
     if compiled:

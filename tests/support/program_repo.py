@@ -6,7 +6,7 @@ from pathlib import Path
 from mlfbuild.archive import pack_archive
 from mlfbuild.compilers.tvm.tvmc import tvm_version
 from support.exporters import python_with_tvm, runs, write_exporter
-from support.firmware_repo import SITE_TOOL, tiny_network
+from support.firmware_repo import SITE_TOOL, EditedFolder, tiny_network
 from support.libraries import native_library
 
 COMMAND = f'["{sys.executable}", tools/export.py, "{{source}}", "--cpu={{cpu}}", --name, "{{name}}", -o, "{{output}}"]'
@@ -30,7 +30,7 @@ models:
 """
 
 
-class ProgramRepo:
+class ProgramRepo(EditedFolder):
     """The repo, and the programs that ran in it."""
 
     def __init__(self, root: Path) -> None:
@@ -43,17 +43,6 @@ class ProgramRepo:
         self.write("models/gamma.tflite", tiny_network(3))
         self.write("site_scons/site_tools/mlf.py", SITE_TOOL)
         self.use_tvm("0.14.0")
-
-    def write(self, name: str, text: str | bytes) -> Path:
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text.encode() if isinstance(text, str) else text)
-        return path
-
-    def replace(self, name: str, old: str, new: str) -> None:
-        text = (self.root / name).read_text()
-        assert old in text
-        self.write(name, text.replace(old, new))
 
     def write_model(self, name: str, *others: str) -> Path:
         """Write a model from which the exporter makes an archive of ``name`` and of the modules ``others``."""

@@ -250,7 +250,7 @@ def line(*, tty: bool = False) -> Iterator[Line]:
 def board_on(one: Line, image: Path, board: str = "mps2-an385", port: int = 0) -> Iterator[None]:
     """Have QEMU run a board, with its serial port ``port`` at the end of a line, for the block.
 
-    Its flash is ``image``: whoever replaces that file restarts the board with ``flash_command``.
+    Its flash is ``image``: a test that replaces that file restarts the board with ``flash_command``.
     """
     ended = threading.Event()
     processes: list[subprocess.Popen[bytes]] = []

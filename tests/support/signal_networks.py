@@ -186,7 +186,7 @@ def draw_overlap_add(d: Drawing, dtype: str) -> None:
 
 
 def draw_spectral_subtraction(d: Drawing) -> None:
-    """Add a SignalFilterBankSpectralSubtraction, and write its estimate of the noise, too."""
+    """Add a SignalFilterBankSpectralSubtraction, and also write its estimate of the noise."""
     channels = d.size(1, 8)
     _spectral_subtraction(d, d.input((channels,), dtype="uint32"), channels)
 

@@ -121,4 +121,4 @@ def test_scons_and_cmake_build_the_same_as_mlfbuild(root: Path) -> None:
     run(root, str(root / "out/app"))
     for name in ("kws.tar", "vww.tar"):
         made = (root / "out/mlf/pc" / name).read_bytes()
-        assert made == (root / "build/mlf/pc" / name).read_bytes(), "the same bytes, whoever asks for them"
+        assert made == (root / "build/mlf/pc" / name).read_bytes(), "the same bytes, whichever build makes them"

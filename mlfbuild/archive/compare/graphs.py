@@ -24,7 +24,7 @@ def graph_differences(left: Module, right: Module) -> Iterator[LibraryDifference
     there = left.graph_json is not None, right.graph_json is not None
     if there[0] != there[1]:
         yield LibraryDifference(left.name, "graph", "", *there, f"only in the {'first' if there[0] else 'second'}")
-    # Equal text needs no parsing, and an equal but invalid graph is no difference.
+    # Equal text needs no parsing, and an equal but invalid graph is not a difference.
     if not all(there) or left.graph_json == right.graph_json:
         return
     first, second = (parse_graph(bytes(m.graph_json or b""), f"graph of {m.name}") for m in (left, right))

@@ -81,7 +81,7 @@ def internal_pools(text: str) -> tuple[Pool, ...]:
     """Return the pools of TVM's unified static memory planner that the code defines, in the file's order.
 
     Pools that the caller passes are in the header instead (``Header.pools``). The size is ``None`` if the length of a
-    workspace is no number, or a member of a constant pool is not recognised.
+    workspace is not a number, or a member of a constant pool is not recognised.
     """
     found = [_pool(_behind(text, place), place[1]) for place in islice(_POOL.finditer(text), _MAX_PLACES)]
     return tuple(pool for pool in found if pool is not None)
@@ -132,7 +132,7 @@ def _behind_member(start: int, words: Sequence[str]) -> int | None:
         return None
     # Between `aligned` and its number is only the parenthesis.
     alignment = words[words.index("aligned") + 2] if "aligned" in words[:-2] else "1"
-    # An alignment that is no number is a macro, whose value is not known here.
+    # An alignment that is not a number is a macro, whose value is not known here.
     if not _NUMBER.fullmatch(alignment) or int(alignment) == 0:
         return None
     # The rule of compilers: a member begins at the next multiple of its alignment.

@@ -42,7 +42,7 @@ _TENSOR = re.compile(
     r"\s*(?:Tensor\[\s*\(([^()\[\]]*)\)\s*,\s*([a-z0-9_]+)\s*\]"
     r"|((?:u?int|float|bfloat)[0-9]{1,9}(?:x[0-9]{1,9})?|bool)(?![\w.]))\s*"
 )
-# Relay prints an extent that is no int32 with its type: 64i64.
+# Relay prints an extent that is not an int32 with its type: 64i64.
 _EXTENT = re.compile(r"([0-9]{1,18})(?:i[0-9]{1,9})?")
 _OPENING = re.compile(r"\s*\(\s*")
 _CLOSING = re.compile(r"\s*\)\s*")
@@ -74,7 +74,7 @@ def read_type(text: str, at: int = 0, depth: int = 0) -> tuple[RelayType, int] |
         if text[at : at + 1] != ",":
             break
         at += 1
-    # Without a closing parenthesis the text is no type, whatever was read before.
+    # Without a closing parenthesis the text is not a type, whatever was read before.
     closing = _CLOSING.match(text, at)
     return None if closing is None else (tuple_of(fields), closing.end())
 

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
 from mlfbuild.archive.paths import params_path
 from mlfbuild.archive.validate.codes import Finding, finding
@@ -33,16 +32,12 @@ from mlfbuild.library import (
     param_infos,
     parse_dtype,
     problems,
+    same_array,
     sanitize_name,
     short_name,
     struct_prefix,
 )
 from mlfbuild.library.graph_json import MAX_NDIM, MAX_PARAM_NAME
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
 
 _IN_C = re.compile(r"[A-Za-z0-9_]+")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -53,7 +48,7 @@ STRUCTS = ("inputs", "outputs", "devices", "workspace_pools")
 def module_names(view: ModuleView) -> Iterator[Finding]:
     """Check the names of modules, which TVM uses unchanged in symbols and in upper case in macros.
 
-    ``MLF301`` for a name that is no C identifier, ``MLF302`` for one whose header has another name than its symbols.
+    ``MLF301`` for a name that is not a C identifier, ``MLF302`` for one whose header has another name than its symbols.
     """
     name = view.module.name
     if view.module.style == OPERATOR:
@@ -152,13 +147,8 @@ def forms_of_parameters(view: ModuleView) -> Iterator[Finding]:
         return
     known = view.module.params
     for name in sorted({*known, *other}):
-        if name not in known or name not in other or not _same_array(known[name], other[name]):
+        if name not in known or name not in other or not same_array(known[name], other[name]):
             yield finding("MLF604", f"{path}: {name}", f"differs from {params_path(view.name)}")
-
-
-def _same_array(left: npt.NDArray[np.generic], right: npt.NDArray[np.generic]) -> bool:
-    # By bytes, because NaN is not equal to itself.
-    return left.dtype == right.dtype and left.shape == right.shape and left.tobytes() == right.tobytes()
 
 
 def _in_graph(view: ModuleView, place: str, info: ParamInfo, argument: TensorInfo | None) -> Iterator[Finding]:

@@ -93,7 +93,7 @@ def showing_progress(options: SharedOptions, doing: str = "build") -> Iterator[P
     """Yield the progress that shows the work in the ``with`` block; ``doing`` completes "nothing to".
 
     Its form depends on the command line and on stderr: events with ``--format json``; plain lines with ``-q``, for
-    GitHub, and if stderr is no terminal; otherwise rows that move.
+    GitHub, and if stderr is not a terminal; otherwise rows that move.
     """
     if options.json:
         yield EventProgress(quiet=options.quiet)
@@ -113,7 +113,7 @@ def showing_progress(options: SharedOptions, doing: str = "build") -> Iterator[P
 
 @contextlib.contextmanager
 def working(options: SharedOptions, doing: str) -> Iterator[None]:
-    """Show what a verb that is no build does in the ``with`` block, and for how long, if that takes more than a second.
+    """Show what a verb other than a build does in the ``with`` block, and for how long, if it takes more than a second.
 
     ``doing`` is such as "compiling kws.tflite". A terminal has a row until the block ends; elsewhere, there is a line
     each half minute.

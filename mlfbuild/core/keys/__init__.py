@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from mlfbuild.core.keys.declaration import DERIVED, OTHERS, OTHERS_MARK, Keys, spelled
     from mlfbuild.core.keys.plain import read_keys
     from mlfbuild.core.keys.units import (
-        FREQUENCY_TEXT, Count, Duration, Frequency, Percent, Size, duration_text, frequency_text, parse_count,
-        parse_duration, parse_frequency, parse_size, rounded_size, size_text,
+        FREQUENCY_TEXT, Count, Duration, Frequency, Percent, Size, duration_text, frequency_text, latency_text,
+        parse_count, parse_duration, parse_frequency, parse_size, rounded_size, size_text,
     )
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -185,7 +185,7 @@ def not_blank(what: str) -> Callable[[str], Mistake | None]:
 
 
 def _path(value: str) -> Mistake | None:
-    """Return why ``value`` is no path; systems refuse a long one with an error wherever it is first used."""
+    """Return why ``value`` is not a path; systems refuse a long one with an error wherever it is first used."""
     if any(len(os.fsencode(part)) > _LONGEST_NAME for part in value.split("/")) or len(value) > _LONGEST_PATH:
         reason = f"a path of {len(value)} characters is too long; names may have {_LONGEST_NAME}"
         return Mistake("path-too-long", reason=reason, hint="use shorter names")

@@ -23,7 +23,8 @@ _Keys = TypeVar("_Keys", bound=Keys)
 def read_keys(kind: type[_Keys], values: object, **derived: object) -> _Keys:
     """Return ``values`` as the keys of ``kind``; ``derived`` are its fields that are not keys.
 
-    Raises ``Mistake``, whose reason begins with the way to the value: ``memories.flash.width: 3 is no power of two``.
+    Raises ``Mistake``, whose reason begins with the way to the value: ``memories.flash.width: 3 is not a power of
+    two``.
     """
     # Tables have hundreds of entries of one kind, so the readers of a class are built once.
     fields, readers = kind.fields(), _readers(kind)  # type: ignore[arg-type]  # mypy takes classes for unhashable

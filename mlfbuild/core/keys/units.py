@@ -51,7 +51,8 @@ def parse_size(text: str) -> int | None:
 def parse_count(text: str) -> int | None:
     """Return the number that ``text`` means; ``None`` if it is not a count. K, M and G are 1000 and its powers.
 
-    Case is ignored, and ``_`` may separate digits. The result is exact: ``1.005 k`` is 1005, and ``0.5`` is no count.
+    Case is ignored, and ``_`` may separate digits. The result is exact: ``1.005 k`` is 1005, and ``0.5`` is not a
+    count.
     """
     return _parsed(text, _COUNTS)
 
@@ -159,6 +160,11 @@ def duration_text(nanoseconds: int) -> str:
     unit, have commas, which project files do not accept.
     """
     return _scaled(nanoseconds, ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns")))
+
+
+def latency_text(nanoseconds: float) -> str:
+    """Return a measured or modelled time with three decimals: ``39.871 ms``."""
+    return f"{nanoseconds / 10**6:,.3f} ms" if nanoseconds >= 10**6 else f"{nanoseconds / 10**3:,.3f} us"
 
 
 def _scaled(value: int, units: Sequence[tuple[int, str]]) -> str:

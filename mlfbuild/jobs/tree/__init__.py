@@ -34,7 +34,7 @@ names everything it may have written, so the next build restores the tree, and n
 nothing but what changed. A file ``notes.txt`` of the user stays, and so does its folder if the model goes.
 
 **What it does not do.** It does not protect from edits: a tree is checked when a build runs (``tree_damage``), not
-between builds. Empty folders are not kept. The record is no signature, because whoever can edit a file can
+between builds. Empty folders are not kept. The record is not a signature, because anyone who can edit a file can
 edit the record; the archive's id in it says which archive the tree was made from.
 """
 

@@ -34,7 +34,7 @@ def tree_fragments(parts: Parts, verified_on: str | None = None) -> dict[str, by
     With ``verified_on``, a board or ``host``, those for CMake and Make also define test firmware for each module.
     Raises ``InputFileError`` for a path that build files cannot contain.
     """
-    # Contents of files are no part of a fragment, and can be large.
+    # Contents of files are not part of a fragment, and can be large.
     parts = replace(parts, modules=tuple(replace(part, generated={}) for part in parts.modules))
     texts = {
         FRAGMENT: library_fragment(parts, verified_on),

@@ -104,6 +104,7 @@ def tree_files(
         added |= part.generated
     for module in library.modules:
         if module.graph_json is not None:
+            # The executor reads the graph and the parameters from the image: there is no file system on the device.
             added |= blob_files(module, settings.placement.params if settings.placement else None)
         for device, data in device_data(module, settings.devices).items():
             added |= device_blob_files(module.name, device, data)

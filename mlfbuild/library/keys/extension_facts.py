@@ -13,7 +13,7 @@ _LARGEST = 2**63 - 1
 
 
 def fact_problem(value: object) -> Mistake | None:
-    """Return why ``value`` cannot be recorded: it is no text, number or flag, or too large.
+    """Return why ``value`` cannot be recorded: it is not text, a number or a flag, or too large.
 
     Whole numbers have at most 63 bits and a sign, and floats must be finite. ``true`` and ``false`` are accepted.
     """

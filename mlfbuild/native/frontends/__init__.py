@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.native.frontends.choices import CONSTANT, DIM, SIGNATURE, STATE, AbsentInputs, Choices
     from mlfbuild.native.frontends.model_files import NetworkFiles, SourceFiles
-    from mlfbuild.native.frontends.models import parse_files, parse_model, read_model
-    from mlfbuild.native.frontends.ports import declared_ports
+    from mlfbuild.native.frontends.models import declared_ports, parse_files, parse_model, read_model
     from mlfbuild.native.frontends.tflite.npu import OriginalNetwork
     from mlfbuild.native.frontends.tflite.unsigned import HELD
 else:

@@ -48,7 +48,7 @@ def model_facts(data: bytes, path: Path) -> ModelFacts:
             return _onnx(data)
         from mlfbuild.native.frontends.tflite import IDENTIFIER, reading
 
-        # A file without the identifier is no flatbuffer, and is reported when it is compiled.
+        # A file without the identifier is not a flatbuffer, and is reported when it is compiled.
         if data[4:8] == IDENTIFIER:
             with reading("metadata"):
                 return _tflite(data)

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from mlfbuild.core import UsageError, listed, require_extra, suggestion
+from mlfbuild.core import UsageError, listed, read_bytes, require_extra, suggestion
 from mlfbuild.native.frontends.choices import Choices
+from mlfbuild.native.frontends.errors import naming_file
 from mlfbuild.native.frontends.model_files import NetworkFiles, SourceFiles
 from mlfbuild.native.graph import ConstantBudget, Graph, State, Tensor
 
@@ -77,31 +78,28 @@ def _described(tensor: Tensor) -> str:
     return f"{tensor}, scales {list(scales)}, zero points {list(zero_points)}"
 
 
-def read_model(path: Path, name: str, most_constants: int | None = None, choices: Choices | None = None) -> Graph:
+def read_model(path: Path, name: str, choices: Choices | None = None) -> Graph:
     """Read the model file ``path``, and the files with its weights, as a graph called ``name``.
-
-    ``most_constants`` replaces the limit, in bytes, of the constants that are made in reading.
 
     Raises ``InputFileError`` if the file is missing or not valid in its format, ``UnsupportedModelError`` for an
     operator, type or variant that is not supported, ``UsageError`` for ``choices`` that do not fit the model, and
     ``ToolNotFoundError`` for an .onnx file if the package onnx is not installed.
     """
-    files = SourceFiles(path).read()
-    return parse_files(files, name, ConstantBudget.of_file(files.size, most_constants), choices)
+    return parse_files(SourceFiles(path).read(), name, choices=choices)
 
 
-def parse_model(data: bytes, name: str, path: Path, budget: ConstantBudget | None = None) -> Graph:
-    """Return the graph in ``data``, the content of the file ``path``; raises the errors of ``read_model``.
-
-    ``budget`` limits the constants that are made in reading; the default is that of a file of this size.
-    """
-    return parse_files(NetworkFiles(path, data), name, budget)
+def parse_model(data: bytes, name: str, path: Path) -> Graph:
+    """Return the graph in ``data``, the content of the file ``path``; raises the errors of ``read_model``."""
+    return parse_files(NetworkFiles(path, data), name)
 
 
 def parse_files(
     files: NetworkFiles, name: str, budget: ConstantBudget | None = None, choices: Choices | None = None
 ) -> Graph:
-    """Return the graph in ``files``; raises the errors of ``read_model``."""
+    """Return the graph in ``files``; raises the errors of ``read_model``.
+
+    ``budget`` limits the constants that are made in reading; the default is that of files of this size.
+    """
     path, chosen = files.path, choices or Choices()
     budget = budget or ConstantBudget.of_file(files.size)
     if path.suffix.lower() == ".onnx":
@@ -135,3 +133,27 @@ def parse_files(
 
     graph = parse_tflite(files.data, name, str(path), budget, chosen.signature, chosen.accelerator, chosen.absent)
     return with_state(graph, chosen.state)
+
+
+def declared_ports(path: Path, choices: Choices) -> tuple[list[str], list[str]]:
+    """Return the names of the inputs and outputs that the graph of the model file ``path`` will have, in call order.
+
+    Weights are not read, and operators not converted. Those that ``choices`` makes constant or the network's own state
+    are left out. Raises ``InputFileError`` for a file that is missing or damaged, ``UsageError`` if it has no such
+    signature, and ``ToolNotFoundError`` without the package onnx.
+    """
+    data = read_bytes(path, "model")
+    if path.suffix.lower() == ".onnx":
+        require_extra("onnx", path, "reading an .onnx file")
+        from mlfbuild.native.frontends.onnx.reader import port_names_of
+
+        with naming_file(str(path), "onnx-malformed"):
+            inputs, outputs = port_names_of(data)
+    else:
+        from mlfbuild.native.frontends.tflite.importer import port_names_in
+
+        with naming_file(str(path), "tflite-malformed"):
+            inputs, outputs = port_names_in(data, choices.signature, path.name)
+    kept = {*choices.state.values()}
+    gone = choices.state.keys() | choices.constants.keys()
+    return [name for name in inputs if name not in gone], [name for name in outputs if name not in kept]

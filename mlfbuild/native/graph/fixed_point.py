@@ -199,10 +199,10 @@ def log_of_sum(x: Raw) -> Raw:
     half_root, centre = constant(math.sqrt(0.5)), constant(0.5**0.25)
     # The fourth root of 1/2 is 2**-1/4, so that the power of the centre is off by a quarter.
     quarter = 1 << 23  # with 6 integer bits, like the powers
-    headroom = 32 - _bits(x)
+    headroom = 32 - bit_lengths(x)
     first = shift_left(high_multiply(x << (headroom - 1), half_root), 1)
     first_power = ((12 - headroom) << 25) + quarter
-    scaled_headroom = 31 - _bits(high_multiply(x, half_root))
+    scaled_headroom = 31 - bit_lengths(high_multiply(x, half_root))
     second = _saturate(x << scaled_headroom)
     second_power = ((12 - scaled_headroom) << 25) - quarter
     # Both splits represent the same x: the one with the smaller r is nearer to the centre.
@@ -220,7 +220,7 @@ def log_of_sum(x: Raw) -> Raw:
     return shift_left(high_multiply(power, constant(math.log(2))) + rest, 1)
 
 
-def _bits(x: Raw) -> Raw:
+def bit_lengths(x: Raw) -> Raw:
     """Return the bit length of each integer ``x`` >= 0."""
     return np.frexp(x)[1].astype(np.int64)
 

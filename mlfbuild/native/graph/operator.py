@@ -58,6 +58,11 @@ class Operator(abc.ABC):
         """Return the stem of the operator's file in ``graph/ops`` and in other rooms."""
         return cls.__module__.rpartition(".")[2]
 
+    @property
+    def label(self) -> str:
+        """The operator in texts for people; a chain names each of its operators."""
+        return self.name
+
     @abc.abstractmethod
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         """Return why these tensors break the operator's shape and type rules, or ``None``.

@@ -295,11 +295,6 @@ class KernelCall:
         return replace(self, parameters=parameters, body=body)
 
 
-def place_of(node: Node) -> str:
-    """Return the name of ``node`` for errors, such as ``CONV_2D 'conv1'``."""
-    return f"{node.operator.name} {node.name!r}"
-
-
 def check_constants(graph: Graph, calls: Sequence[KernelCall], budget: ConstantBudget | None) -> None:
     """Raise ``UnsupportedModelError`` if the constants of ``calls``, equal ones counted once, exceed ``budget``.
 
@@ -311,7 +306,7 @@ def check_constants(graph: Graph, calls: Sequence[KernelCall], budget: ConstantB
     known: set[Constant] = set()
     for node, call in zip(graph.nodes, calls, strict=True):
         made = {each.argument for each in call.parameters if isinstance(each.argument, Constant)} - known
-        budget.take(f"{graph.name}: {place_of(node)}", sum(constant.space for constant in made))
+        budget.take(f"{graph.name}: {node.place}", sum(constant.space for constant in made))
         known |= made
 
 
@@ -320,7 +315,7 @@ def unsupported(node: Node, reason: str) -> UnsupportedModelError:
 
     The caller raises it. It is for networks that are valid and whose operator is supported: the file is not damaged.
     """
-    return UnsupportedModelError("operator-beyond-limit", place=place_of(node), reason=reason, hint=CHANGE)
+    return UnsupportedModelError("operator-beyond-limit", place=node.place, reason=reason, hint=CHANGE)
 
 
 def rescale_fields(rescale: Rescale | HalfEvenRescale) -> tuple[int, int, int]:
@@ -335,6 +330,7 @@ def rescale_text(rescale: Rescale | HalfEvenRescale) -> str:
 
 def _struct_words(value: int | Rescale | HalfEvenRescale) -> bytes:
     if isinstance(value, int):
+        # Two's complement, as the core reads a negative integer.
         return (value & 0xFFFFFFFF).to_bytes(4, "little")
     return record_words("i4,i2,i2", [rescale_fields(value)]).tobytes()
 
@@ -356,6 +352,7 @@ def channel_table(bias: Array, rescales: Iterable[Rescale]) -> Constant:
     """
     channels = list(zip(bias.tolist(), rescales, strict=True))
     records = [f"{{{integer(value)}, {rescale_text(rescale)}}}" for value, rescale in channels]
+    # The layout of ``struct mlf_channel`` in the kernels: bias, multiplier, then both shifts as 16 bits.
     words = record_words("i4,i4,i2,i2", [(value, *rescale_fields(rescale)) for value, rescale in channels])
     return Constant.records("channels", "mlf_channel", records, 3, lambda: words)
 

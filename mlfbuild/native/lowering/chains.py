@@ -35,7 +35,7 @@ The rules of correctness, which make ``plan_chain`` return ``None``:
 4. In place, no step overwrites rows of the input that a later step reads. The positions of writes and reads are linear
    in the step, so that the first and the last critical step decide. Pointwise chains whose output is larger run
    backwards.
-5. Pools with padding above or below are no stages: they leave padding out, and a line buffer has rows of zeros there.
+5. Pools with padding above or below are not stages: they leave padding out, and a line buffer has rows of zeros there.
 6. Weights are constant, and the batch is 1.
 
 This module does not decide whether a chain is worth it (``passes/fusion.py``), and does not lower it.

@@ -15,7 +15,7 @@ from types import ModuleType
 
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.native.graph import Graph, Node, Operator
-from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, place_of
+from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter
 from mlfbuild.native.lowering.numbers import Origin
 from mlfbuild.native.settings import CodegenSettings
 
@@ -57,7 +57,7 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
         if module is None:
             raise UnsupportedModelError(
                 "operator-not-supported",
-                place=place_of(node),
+                place=node.place,
                 reason="the native compiler does not have this operator",
                 hint="see docs/operators.md, or use another compiler (tvm or command)",
             )

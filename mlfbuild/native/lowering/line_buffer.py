@@ -68,6 +68,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
+from mlfbuild.library.cgen import aligned
 from mlfbuild.native.graph import Graph, Node, Operator, Tensor
 from mlfbuild.native.graph.bases import Convolution
 from mlfbuild.native.graph.ops import Pool2D, Reshape
@@ -78,7 +79,6 @@ from mlfbuild.native.lowering.trained import trained
 
 Lower = Callable[[Graph, Node], KernelCall]
 
-_ALIGNMENT = 16
 # A call on few rows must not be refused scratch memory because its own graph is small.
 _SPARE = 1 << 20
 """Bytes of spare memory that a call for a few rows may use, because complete images determine the size of an arena."""
@@ -96,17 +96,13 @@ class LoweredChain:
     def offsets(self) -> tuple[int, ...]:
         """Offsets in scratch memory of each buffer, then of the scratch memory that the calls share."""
         # Buffers begin at multiples of 16 bytes, like tensors in the arena.
-        return tuple(accumulate((_aligned(lines.size) for lines in self.chain.buffers), initial=0))
+        return tuple(accumulate((aligned(lines.size) for lines in self.chain.buffers), initial=0))
 
     @property
     def scratch(self) -> int:
         """Bytes of scratch memory."""
         # Calls run one after the other, so that they share one piece.
         return self.offsets[-1] + max((call.scratch for call in self.calls), default=0)
-
-
-def _aligned(size: int) -> int:
-    return -(-size // _ALIGNMENT) * _ALIGNMENT
 
 
 def lower_stage(graph: Graph, stage: Stage, rows: int, lower: Lower) -> KernelCall:

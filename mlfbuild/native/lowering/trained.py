@@ -30,13 +30,14 @@ from dataclasses import replace
 import numpy as np
 
 from mlfbuild.core import UnsupportedModelError
-from mlfbuild.library.cgen import floating
+from mlfbuild.library.cgen import aligned, floating
 from mlfbuild.native.graph import Graph, Node
-from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, ParameterBlock, place_of
+from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, ParameterBlock
 from mlfbuild.native.settings import CodegenSettings
 
 BLOCK_ALIGNMENT = 16
 """Bytes: that of each constant, as if it were linked."""
+# C has no @ outside of strings and comments, so that a mark cannot be mistaken for code.
 _MARKED = re.compile(r"@([^@:]*)(?::([^@]*))?@")
 _WHOLE = re.compile(r"-?\d+")
 _BY_VALUES = "is chosen by values, which parameters: replaceable leaves open"
@@ -119,7 +120,7 @@ def with_block(node: Node, call: KernelCall) -> KernelCall:
         kernel = unready[0].removesuffix(".h")
         raise UnsupportedModelError(
             "parameters-not-replaceable",
-            place=place_of(node),
+            place=node.place,
             reason=f"is computed by the kernel {kernel}, whose values cannot be replaced yet",
             hint="use parameters: linked for this model",
         )
@@ -136,9 +137,11 @@ def with_block(node: Node, call: KernelCall) -> KernelCall:
         parts.append((end, parameter.argument))
         place = f"&block[{end}]" if end else "block"
         c_type = parameter.c_type
+        # By way of void, because -Wcast-align cannot know that each part of a block is aligned for its type.
         cast = "(const void *)" if c_type not in {"const int8_t *", "const uint8_t *"} else ""
         lines.append(f"{c_type}const {parameter.name} = ({c_type}){cast}{place};")
-        end += -(-parameter.argument.space // BLOCK_ALIGNMENT) * BLOCK_ALIGNMENT
+        # The space and not the size: with other values it may need more, and offsets in code must not move.
+        end += aligned(parameter.argument.space, BLOCK_ALIGNMENT)
     if not parts:
         return call
     block = Parameter("const uint8_t *", "block", ParameterBlock(tuple(parts), end))
@@ -147,6 +150,7 @@ def with_block(node: Node, call: KernelCall) -> KernelCall:
 
 def _numbers(body: Sequence[str]) -> tuple[tuple[str, ...], tuple[Parameter, ...]]:
     """Return ``body`` with elements of arrays for its marked numbers, and the parameters for the arrays."""
+    # Equal numbers are stored twice: other values of the same network may differ in these places.
     whole: list[int] = []
     real: list[float] = []
 
@@ -172,6 +176,7 @@ def _with_locals(body: Sequence[str]) -> Iterator[str]:
     for at, line in enumerate(body):
         if line.lstrip().startswith("static const struct "):
             indent = line[: len(line) - len(line.lstrip())]
+            # ``static_struct_lines`` writes a field in each line, so that the end of a struct is a line of its own.
             end = next(behind for behind in range(at, len(body)) if body[behind] == f"{indent}}};")
             if any("@" in each for each in body[at:end]):
                 yield indent + line.lstrip().removeprefix("static ")

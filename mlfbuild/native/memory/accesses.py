@@ -146,7 +146,7 @@ def weight_loads(graph: Graph, node: Node, call: KernelCall) -> list[int]:
     weights = graph.inputs_of(node).optional(1)
     if not isinstance(node.operator, Convolution | FullyConnected) or weights is None:
         return [-1]
-    products = node.operator.macs(graph.inputs_of(node), graph.outputs_of(node)) or 0
+    products = node.operator.macs(graph.inputs_of(node), graph.outputs_of(node))
     return [max(-(-weights.size // _WORD), round(products * _KERNELS.get(_kernel(call), _PORTABLE).weights))]
 
 
@@ -167,9 +167,11 @@ def _with_products(graph: Graph, node: Node, call: KernelCall, weights: Tensor) 
     name = _kernel(call)
     rates = _KERNELS.get(name, _DEPTHWISE if depthwise else _PORTABLE)
     source, output = graph.inputs_of(node)[0], graph.outputs_of(node)[0]
+    # Windows of whole words are read where they are. Others are gathered in scratch memory, and so are the pixels
+    # of a 1x1 filter that has any.
     if rates is _MVE and (not call.scratch or weights.shape[1:3] != (1, 1)) and source.shape[-1] % _WORD == 0:
         rates = _MVE_STRIP if call.scratch and call.kernel == _STRIP else _MVE_IN_PLACE
-    products = node.operator.macs(graph.inputs_of(node), graph.outputs_of(node)) or 0
+    products = node.operator.macs(graph.inputs_of(node), graph.outputs_of(node))
     channels = 1 if depthwise else max(1, output.shape[-1])
     windows = products // channels
     # Windows of other depths are gathered byte by byte.

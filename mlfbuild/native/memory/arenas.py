@@ -44,7 +44,7 @@ from mlfbuild.library.cgen import (
 )
 from mlfbuild.library.keys import ArenaMemory
 from mlfbuild.native.graph import Graph, Node
-from mlfbuild.native.graph.ops import EthosU, Fused, Reshape
+from mlfbuild.native.graph.ops import EthosU, Reshape
 from mlfbuild.native.lowering import KernelCall
 from mlfbuild.native.memory.accesses import Accesses, Traffic, accesses_of
 from mlfbuild.native.memory.borders import arena_alignment
@@ -160,9 +160,11 @@ class Arenas:
         kept = {id(each): each for each in storages.values() if each.area is StorageKind.STATE}
         state = sum((traffic[key] for key in kept), Traffic())
         best: tuple[int, int, SpreadBuffers] | None = None
+        # The state can only be in one of a few memories, so that each of them is tried, with the best arenas beside it.
         for at in range(len(waits) if self._state else 1):
             # The state is beside the arena: what it takes is missing there.
             sizes = [
+                # Rounded down, because the end of an arena is rounded up to a line and must then still fit.
                 (memory.size - memory.reserved - self._state * (at == place)) // self._line * self._line
                 for place, memory in enumerate(self._sorted)
             ]
@@ -227,6 +229,7 @@ class Arenas:
                     found[id(storages[name])] += traffic
                 elif storages[name] is not scratch[at]:  # the core copies it; other tensors only the NPU accesses
                     found[id(storages[name])] += traffic
+                    # A copy: what is loaded from the one is stored to the other.
                     found[id(scratch[at])] += Traffic(traffic.stores, traffic.loads)
             found[id(scratch[at])] += accesses.scratch
         return found
@@ -234,6 +237,7 @@ class Arenas:
     def refusal(self, buffers: Sequence[Buffer]) -> UnsupportedModelError:
         """Return the error for ``buffers`` that do not fit: a memory, the node at its peak, and the bytes missing."""
         sizes = [max(0, memory.size - memory.reserved) for memory in self.memories]
+        # The message assumes the state where there is most room for it.
         largest = max(range(len(sizes)), key=sizes.__getitem__)
         sizes[largest] = max(0, sizes[largest] - self._state)
         at, missing, time = shortage(buffers, sizes, ALIGNMENT)
@@ -242,7 +246,7 @@ class Arenas:
         state = f"; {self._state} bytes are its state" if self._state else ""
         time = min(time, len(nodes) - 1)
         # By its number, which reports list: names in TensorFlow Lite files are often longer than a line.
-        where = f"operator {time} ({_label(nodes[time])})" if nodes else "the caller"
+        where = f"operator {time} ({nodes[time].operator.label})" if nodes else "the caller"
         others = "".join(f", {each.size} of {each.name}" for each in self.memories if each is not memory)
         return UnsupportedModelError(
             "memories-too-small",
@@ -251,10 +255,6 @@ class Arenas:
             f"the model may take {memory.size} bytes of it{others}{state}",
             hint="let the model take more of it, add a memory, or use a smaller model",
         )
-
-
-def _label(node: Node) -> str:
-    return node.operator.label if isinstance(node.operator, Fused) else node.operator.name
 
 
 def _is_same_place(node: Node, storages: Mapping[str, Storage]) -> bool:

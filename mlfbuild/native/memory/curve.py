@@ -63,6 +63,7 @@ def with_curve(
     tried = {0, *known}
     for _ in range(_PLANS - len(tried)):
         steps = [pair for pair in pairwise(sorted(tried)) if pair[1] - pair[0] > _UNIT]
+        # The area of the step: where another point changes the drawn curve most.
         low, high = max(steps, key=lambda pair: _fall(known, *pair) * (pair[1] - pair[0]), default=(0, 0))
         if not steps or not _fall(known, low, high) or work.left <= 0:
             break

@@ -18,7 +18,7 @@ sets than ``_TRIED`` allows: then those with the smallest peaks go on. The limit
 network always has the same order.
 
 - A node that all others precede or follow has one place in every order. The search runs between two such nodes, so that
-  a long network of small blocks is solved exactly, too, and one without branches costs nothing.
+  a long network of small blocks is also solved exactly, and one without branches costs nothing.
 - Blocks whose peak does not determine that of the network keep their order.
 - Storages are those of ``storages.py``: views are in use with the whole, and an output may overwrite an input that has
   no other reader left. Nodes that use the same state keep their order.
@@ -103,6 +103,7 @@ def better_order(
 
 
 def _order(steps: Sequence[_Step]) -> list[int]:
+    # Each step places one node, so that every step gets the same share.
     allowed = _TRIED // max(1, len(steps))
     blocks, done, live = [], 0, _live_before(steps)
     for nodes in _blocks(steps):
@@ -137,8 +138,10 @@ def _search(
                 used, left = _use(steps[at], at, ran, way.live)
                 peak = max(way.peak, used)
                 known = longer.get(ran | 1 << at)
+                # What is live after a set of nodes does not depend on their order: of two orders, only the peaks count.
                 if peak < limit and (known is None or peak < known.peak):
                     longer[ran | 1 << at] = _Way(peak, left, way.ready, at, way)
+        # Of equal peaks, the set with fewer bytes in use leaves more room for the nodes that follow.
         best = sorted(longer.items(), key=lambda each: (each[1].peak, each[1].live))
         kept = best[: max(1, allowed // min(_CHOICES, len(best[0][1].ready)))] if best else []
         ways = {ran: _with_ready(way, steps, ran, followers[way.last]) for ran, way in kept}
@@ -148,6 +151,7 @@ def _search(
 def _with_ready(way: _Way, steps: Sequence[_Step], ran: int, followers: Iterable[int]) -> _Way:
     """Return ``way`` with the nodes that may run next: those for which its last node was missing come first."""
     new = [at for at in followers if not steps[at].before & ~ran]
+    # First, because they read what has just been written, which is then in use no longer than necessary.
     return replace(way, ready=(*new, *(at for at in way.ready if at != way.last)))
 
 

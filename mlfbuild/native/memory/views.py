@@ -14,7 +14,7 @@ The rules:
    only some of the parts does not exist.
 2. A view of the whole tensor is not returned: then the operator has one part, and a RESHAPE is the way to express that.
 3. The order is that of the assignments, so that view ``i`` is input or output ``i`` of the node.
-4. Offsets are in bytes. They need not be multiples of 16; whoever uses them checks that.
+4. Offsets are in bytes. They need not be multiples of 16; callers check that.
 
 For example, ``d[2, 64] = CONCATENATION(b[1, 64], c[1, 64])`` in float32 makes the views (b, d, 0) and (c, d, 256). With
 the axis 1, and ``d[1, 128]``, they are the same, because the dimension before it is 1. With ``b[2, 64]``, ``c[2, 64]``
@@ -27,7 +27,7 @@ and ``d[2, 128]`` there is none: the second row of ``b`` follows the first row o
 Whether views can be used is decided by ``storages.make_view``: all tensors must be in the arena, in different storages,
 at multiples of 16 bytes, and the storage of a part may not be longer than the part. For example, the rows 1 and 2 of
 ``x[4, 3]`` begin at byte 12, so that they are copied. Nothing here looks at lifetimes: a view keeps the whole tensor in
-use, which the plan takes into account by trying without views, too.
+use, which the plan takes into account by also trying without views.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mlfbuild.native.graph import Array, Graph, Node
+from mlfbuild.native.graph import Graph, Node
 from mlfbuild.native.graph.ops import Joining, Parting, Slice
 
 
@@ -73,9 +73,5 @@ def views_of(graph: Graph, node: Node) -> tuple[View, ...]:
         if not piece.flags.c_contiguous or piece.size == whole.size:
             return ()
         part, name = (node.inputs[at], node.outputs[0]) if joining else (node.outputs[at], node.inputs[0])
-        views.append(View(str(part), str(name), _address(piece) - _address(whole)))
+        views.append(View(str(part), str(name), piece.ctypes.data - whole.ctypes.data))
     return tuple(views)
-
-
-def _address(array: Array) -> int:
-    return int(array.__array_interface__["data"][0])

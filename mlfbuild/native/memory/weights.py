@@ -103,6 +103,7 @@ def weight_uses(
                 # The weights of the operators of a chain have its number.
                 number = constant.name[len(constant.name.rstrip("0123456789")) :]
                 its = loads[int(number)] if number and int(number) < len(loads) else loads[0]
+                # A kernel that copies its filter to the scratch memory that it got in addition reads flash only once.
                 once = its < 0 or call.scratch - before.scratch >= constant.size
                 found.append(WeightUse(step, constant, -(-constant.size // _WORD) if once else its))
     return found
@@ -124,6 +125,7 @@ def plan_weights(uses: Sequence[WeightUse], wanted: FastWeights, memory: ArenaMe
     rest = [use for use in uses if use.constant not in copied] if saved > 0 else []
     blocks = _blocks(rest, wanted.stream)
     streamed = {block.step for block in blocks}
+    # The core moves words: a load that waits, a store that waits, and a cycle for each of the two.
     words = sum(-(-part.size // _WORD) for block in blocks for part, _ in block.parts)
     return WeightPlan(
         memory, wanted.copy > 0, tuple(copied.items()), size, blocks, sum(each.size for each in loads),
@@ -148,6 +150,7 @@ def _blocks(uses: Sequence[WeightUse], room: int) -> tuple[WeightBlock, ...]:
         if size > room:
             continue
         before = blocks[-1].step if blocks else -1
+        # Before or after the block that is in use: there are never more than two in the room.
         beside = not blocks or size <= start or end + size <= room
         at = 0 if not blocks or not beside or size <= start else end
         block = WeightBlock(step, tuple(parts.items()), size, max(before, 0) if beside else before + 1)

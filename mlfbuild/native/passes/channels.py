@@ -211,7 +211,9 @@ def _of_sums(graph: Graph, node: Node, factors: Numbers, inputs: Ranges) -> Rang
     )
     if is_padded(node):  # products may be left out
         least, greatest = np.minimum(least, 0), np.maximum(greatest, 0)
+    # A depthwise layer has one input for each output, so that there is no sum over channels.
     times = np.multiply if len(above) == 1 else np.matmul
+    # The least sum: each positive weight meets the least input, each negative one the greatest.
     lower = times(least, above) + times(greatest, below)
     bounds = np.concatenate([lower, times(greatest, above) + times(least, below)]).reshape(2, -1)
     offset = np.zeros(channels_of(output)) if bias is None or bias.data is None else bias.data.reshape(-1)

@@ -15,7 +15,7 @@ The rules of ``Costs.added``, for a chain of so many steps:
 2. If the first operator has padding, the input image is also copied into a buffer.
 3. Steps before the first output row fill the buffers with rows.
 4. Each operator is called in each step in which it has a row inside the image. A call costs ``call``.
-5. A convolution computes blocks of pixels; if the pixels of a step are no multiple of the block, the rest is wasted.
+5. A convolution computes blocks of pixels; if the pixels of a step are not a multiple of the block, the rest is wasted.
    Rows at the border of an image cost extra without a chain, and nothing within one, which is subtracted.
 6. A depthwise convolution reads rows again that it had copied to planes before.
 
@@ -26,8 +26,8 @@ For example, on the Cortex-M4, a 3x3 convolution of an int8 image of 32x32 from 
 
 Two of them and a pool of 2,048 elements (15 each) are 1,139,917. An aligned chain of the three in 16 steps, with two
 steps before them, adds 58,765: it moves 31,232 bytes and fills 3,072 (30,874 instructions), has 48 calls (10,560), and
-the 64 pixels of two rows are no multiple of three, the block of the kernel (17,331 for both convolutions). ``fusion``
-compares that with the Cortex-M0+.
+the 64 pixels of two rows are not a multiple of three, the block of the kernel (17,331 for both convolutions).
+``fusion`` compares that with the Cortex-M0+.
 
 The estimate does not count cycles, wait states or caches (``timing`` does, for reports; ``Costs.reading`` does roughly,
 for filters in flash), and it knows no difference between cores of one kind. Operators that are never in a chain count

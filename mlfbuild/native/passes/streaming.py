@@ -163,6 +163,7 @@ class _Streaming:
         """Return whether each operand has the rows of ``output``, or one value for all of them."""
         for name in node.inputs:
             shape = self.graph.tensor(str(name)).shape
+            # Shapes are broadcast from their ends, so that a dimension is counted from there.
             at = axis - len(output.shape) + len(shape)
             size = shape[at] if at >= 0 else 1
             if size != (output.shape[axis] if name in self.rows else 1) or self.rows.get(str(name), at) != at:
@@ -184,6 +185,7 @@ class _Streaming:
         if after not in self.states:
             rows = replace(self._cut(tensor, count), name=after)
             self.kept |= {before: replace(rows, name=before), after: rows}
+            # The rows that a window of zeros would have left behind.
             initial = self.silent[tensor.name].take(range(tensor.shape[axis] - count, tensor.shape[axis]), axis)
             self.states[after] = State(before, after, initial)
             self.nodes.append(Node(after, Shift(axis), (before, tensor.name), (after,)))
@@ -195,12 +197,13 @@ def _span(window: Window, axis: int) -> int | None:
     at = axis - 1
     if at not in (0, 1) or window.stride[at] != 1 or window.padding[at] != (0, 0):
         return None
-    return (window.filter[at] - 1) * window.dilation[at] + 1
+    return window.reach[at]
 
 
 def _axis_of_rows(shape: tuple[int, ...], axis: int, new: tuple[int, ...]) -> int | None:
     """Return the dimension of ``new`` with the rows of ``shape`` along ``axis``, if each of them stays together."""
     for at, size in enumerate(new):
+        # With equally many elements before it, a row of the one is a row of the other.
         if size == shape[axis] and math.prod(new[:at]) == math.prod(shape[:axis]):
             return at
     return None

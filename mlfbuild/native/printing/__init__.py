@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from mlfbuild.native.printing.packed import COUNT_BYTES, PACKED_ARGUMENTS, print_entry, print_tvm_metadata
     from mlfbuild.native.printing.parameters import print_blob_source
     from mlfbuild.native.printing.program import (
-        LinkedModel, ModelStep, PrintedProgram, included_headers, node_comment, operator_label, tensor_lives,
+        LinkedModel, ModelStep, PrintedProgram, included_headers, node_comment, tensor_lives,
     )
     from mlfbuild.native.printing.source import declarator, print_function, print_source
     from mlfbuild.native.printing.text import graph_text

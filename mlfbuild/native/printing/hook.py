@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from mlfbuild.library import HookedOperator, print_hook_type, print_operators, print_static_hooked_run
 from mlfbuild.library.cgen import comment_text
-from mlfbuild.native.printing.program import LinkedModel, ModelStep, operator_label
+from mlfbuild.native.printing.program import LinkedModel, ModelStep
 from mlfbuild.native.printing.variants import Variant, print_declaration
 
 
@@ -28,7 +28,7 @@ def print_operator_table(program: LinkedModel) -> str:
     """Return the definition of the table of operators; empty if there are none."""
     return print_operators(
         program.name,
-        [HookedOperator(comment_text(step.node.name), operator_label(step.node)) for step in program.steps],
+        [HookedOperator(comment_text(step.node.name), step.node.operator.label) for step in program.steps],
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.core import Mistake, UnsupportedModelError, UsageError, counted, listed, quoted, suggestion
+from mlfbuild.core import Mistake, UnsupportedModelError, counted, listed, quoted, suggestion
 from mlfbuild.library import TensorInfo, port_names
 from mlfbuild.library.cgen import member_name
 from mlfbuild.library.graph_json import MAX_NDIM
@@ -107,8 +107,7 @@ def _ports(graph: Graph, kind: str, default: Sequence[str], chosen: PortNames) -
     tensors = graph.inputs if kind == "inputs" else graph.outputs
     problem = chosen_problem(kind.removesuffix("s"), tensors, chosen)
     if problem is not None:
-        place = f"{graph.name}: interface.{kind}"
-        raise UsageError(problem.code, place=place, reason=problem.reason, hint=problem.hint)
+        raise problem.error(f"{graph.name}: interface.{kind}")
     for at, tensor in enumerate(tensors):
         if chosen and not isinstance(chosen, Mapping):
             name = chosen[at]

@@ -158,8 +158,8 @@ def included_headers(functions: Iterable[NodeFunction], others: Sequence[str] = 
 def tensor_lives(program: LinkedModel) -> dict[str, tuple[int, int]]:
     """Return the first and last operator that needs each tensor: graph inputs and states first, then as written.
 
-    Operators are numbers of steps. Outputs of the network live until the last step, whoever wrote them. Constants are
-    not in the result.
+    Operators are numbers of steps. Outputs of the network live until the last step, whichever step wrote them.
+    Constants are not in the result.
     """
     graph, end = program.graph, max(len(program.steps) - 1, 0)
     lives = dict.fromkeys(graph.sources, (0, 0))
@@ -167,7 +167,7 @@ def tensor_lives(program: LinkedModel) -> dict[str, tuple[int, int]]:
         for tensor in (*graph.inputs_of(step.node).present, *graph.outputs_of(step.node)):
             if not tensor.constant:
                 lives[tensor.name] = (lives.get(tensor.name, (step.index, 0))[0], step.index)
-    # Outputs are needed until the run returns, whoever wrote them.
+    # Outputs are needed until the run returns, whichever step wrote them.
     for name in graph.results:
         lives[name] = (lives.get(name, (0, 0))[0], end)
     return lives
@@ -184,12 +184,7 @@ def node_comment(graph: Graph, node: Node) -> str:
     read = graph.inputs_of(node)[:count]
     shapes = [_shape(tensor.dtype.value, tensor.shape) for tensor in read.present]
     results = [_shape(tensor.dtype.value, tensor.shape) for tensor in graph.outputs_of(node)]
-    return f"{operator_label(node)} {', '.join(shapes)} -> {', '.join(results)}"
-
-
-def operator_label(node: Node) -> str:
-    """Return the operator of ``node``, such as ``CONV_2D``, or ``CONV_2D + ADD`` for a chain."""
-    return node.operator.label if isinstance(node.operator, Fused) else node.operator.name
+    return f"{node.operator.label} {', '.join(shapes)} -> {', '.join(results)}"
 
 
 def _shape(dtype: str, sizes: Sequence[int]) -> str:

@@ -113,6 +113,7 @@ def _sections(program: LinkedModel, placement: Placement) -> str:
     macros = {f"{upper}_{name.upper()}": section for name, section in params.items()}
     return "\n".join(
         [
+            # Names of sections are those of ELF: Mach-O and PE, for tests on a host, have rules of their own.
             "#if defined(__GNUC__) && defined(__ELF__)",
             *(
                 f'#define {macro} __attribute__((section("{section}"))) MLF_ALIGNED({ALIGNMENT})'

@@ -101,6 +101,7 @@ def print_attributes(program: LinkedModel, placement: Placement, *, elf: bool) -
         section = f'__attribute__((section("{name}"))) ' if elf else ""
         yield f"#define {_macro(each, shares=shares)} {section}{aligned}"
     if shares:
+        # Weak, so that the linker keeps one flag for all models that share.
         yield f"#define {_flag(program)} {'__attribute__((weak))' if elf else 'static'}"
 
 
@@ -143,6 +144,7 @@ def _definition(workspace: PrintedWorkspace, macro: str) -> Iterator[str]:
 def _share_check(workspace: PrintedWorkspace) -> Iterator[str]:
     if workspace.share is not None:
         yield f"/* Does not compile if the model takes more than {workspace.share} bytes of {workspace.memory}. */"
+        # C99 has no static assertion; an array of a negative size is an error in every compiler.
         fits = f"sizeof(union {workspace.type}) <= {workspace.share}u"
         yield f"typedef char {workspace.variable}_fits[({fits}) ? 1 : -1];"
 

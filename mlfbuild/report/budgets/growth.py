@@ -227,7 +227,7 @@ def update_baseline(project: Project, images: Sequence[tuple[FirmwareJob, Sizes]
 def baseline_of(job: FirmwareJob) -> Taken | None:
     """Return the accepted sizes of the job's image, ``None`` if there are none; raises ``InputFileError``.
 
-    Sizes are bytes by model and memory, and the empty name is the whole image. A missing file is no error here.
+    Sizes are bytes by model and memory, and the empty name is the whole image. A missing file is not an error here.
     """
     return None if job.budget_file is None else (_read_if_there(job.budget_file.path) or {}).get(job.title)
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from mlfbuild.core import Diagnostic, listed, unknown
 from mlfbuild.jobs import TargetBudgets
-from mlfbuild.library import refused
 from mlfbuild.project import Budget
 from mlfbuild.report.budgets.check import memory_excesses, size_excesses, stack_excesses
 from mlfbuild.report.budgets.limits import BudgetRecord
@@ -61,7 +60,7 @@ def link_budgets(budgets: TargetBudgets, image: str, models: Collection[str] = (
 
 def _check_name(what: str, name: str, known: Collection[str]) -> None:
     if name not in known:
-        raise refused(f"--{what}", unknown(what, name, known))
+        raise unknown(what, name, known).error(f"--{what}")
 
 
 def exceeded(found: ImageSizes, limits: LinkBudgets) -> list[Diagnostic]:

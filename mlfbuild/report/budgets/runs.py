@@ -16,7 +16,7 @@ from mlfbuild.core import (
     open_binary,
     package_fingerprint,
 )
-from mlfbuild.core.keys import duration_text
+from mlfbuild.core.keys import duration_text, latency_text
 from mlfbuild.jobs import BUILD_FOLDER, FirmwareJob, ProfileJob, Progress, TargetJob, profile_jobs, run_limits
 from mlfbuild.project import Project
 from mlfbuild.report.budgets.limits import BudgetRecord, largest, read_record, since_last, state_of
@@ -131,8 +131,6 @@ def excesses(runs: Sequence[ModelRun], limits: Limits, record: BudgetRecord) -> 
 
 def _excess(runs: Sequence[ModelRun], name: str, key: str, found: int, limit: int, before: int | None) -> Diagnostic:
     """Return the finding about ``found``, the figure ``key`` of the model ``name``, or of all models of the image."""
-    from mlfbuild.report.operators.cycles import latency_text
-
     text = latency_text if key == "latency" else "{:,}".format
     allowed = duration_text(limit) if key == "latency" else text(limit)
     part = runs[0].profile.part

@@ -7,8 +7,8 @@ the hash of the ELF file. It shows which commit changed a figure.
 
 **Data.** ``columns`` declares the columns once: name, unit, and how the value is read from the JSON of an image. The
 cache, the text, CSV, JSON, Parquet, the page and the list in the documentation follow from this. ``git_history`` lists
-commits and changed files, ``reading`` finds out what a file is, ``table`` keeps figures by the id of the content, and
-``overview`` puts them together as ``Fleet``, ``FleetImage`` and ``Version``, which ``forms`` shows.
+commits and changed files, ``table`` keeps figures by the id of the content, and ``overview`` puts them together as
+``Fleet``, ``FleetImage`` and ``Version``, which ``forms`` shows.
 
 **Rules**
 

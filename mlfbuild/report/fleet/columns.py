@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mlfbuild.core.keys import latency_text
+from mlfbuild.report.budgets import baseline_in
+from mlfbuild.report.document.read import report_in
 from mlfbuild.report.html.evaluated import lowest_accuracy
 from mlfbuild.report.html.model_view import state_of
 from mlfbuild.report.html.numbers import count
 from mlfbuild.report.html.views import budget_uses, image_figure, linked_only
-from mlfbuild.report.operators.cycles import latency_text
 
 if TYPE_CHECKING:
     from mlfbuild.report.document.read import Report
@@ -72,7 +75,7 @@ def _profiles(image: Report) -> Iterable[Report]:
 
 
 def _measured(image: Report) -> int | None:
-    """Return the cycles that a device measured for one run of each network; those of an emulator are no cycles."""
+    """Return the cycles that a device measured for one run of each network; those of an emulator are not cycles."""
     networks = sum(len(model.get("networks", ())) for model in image["models"])
     found = [each["measured"] for each in _profiles(image) if "measured" in each]
     known = [each["cycles"]["median"] for each in found if not each["emulated"]]
@@ -156,3 +159,36 @@ def sizes_only(image: str, target: str, sizes: dict[str, int]) -> Figures:
     """Return the values for an image of which only ``flash`` and ``ram`` are known, those in ``sizes``."""
     known: dict[str, Value] = {"image": image, "target": target or None, **sizes}
     return tuple(known.get(column.name) for column in COLUMNS)
+
+
+_REPORT, _BASELINE = b'"mlfbuild_report"', b'"mlfbuild_sizes"'
+"""The keys that mark the formats, as in the files."""
+
+
+def read_figures(data: bytes, path: Path) -> tuple[Figures, ...]:
+    """Return the figures of each image in ``data``, the content of the file ``path``, which need not exist.
+
+    The file is a report in JSON or a baseline of sizes; the result is empty for any other file. Raises
+    ``InputFileError`` if a report or a baseline is damaged or of another format version.
+    """
+    # The bytes are searched before anything is parsed: most JSON files of a repository are something else.
+    if _REPORT in data and _begins(data, _REPORT):
+        return tuple(figures_in(image) for image in report_in(data, path)["images"])
+    if _BASELINE in data and _begins(data, _BASELINE):
+        return tuple(_of_baseline(title, dict(taken[""])) for title, taken in baseline_in(data, path).items())
+    return ()
+
+
+def _begins(data: bytes, key: bytes) -> bool:
+    """Return whether ``key`` is a key of the outermost object: nothing but other keys at its depth is before it.
+
+    mlfbuild writes it first. Another program that sorts keys moves it, so the depth is counted; strings before it may
+    have brackets, which only makes the file one that is not read.
+    """
+    before = data[: data.index(key)]
+    return before.count(b"{") - before.count(b"}") == 1 and before.count(b"[") == before.count(b"]")
+
+
+def _of_baseline(title: str, sizes: dict[str, int]) -> Figures:
+    image, _, target = title.partition(" for ")
+    return sizes_only(image, target, sizes)

@@ -25,7 +25,7 @@ _EMPTY_TREE = {
 """The id of a tree without files, by the length of the repository's ids; Git knows it in every repository."""
 _RANGE = re.compile(r"(?P<old>.*?)\.\.(?P<new>.*)", re.DOTALL)
 _REGULAR = "100"
-"""Modes of regular files begin with it; links and submodules are no reports."""
+"""Modes of regular files begin with it; links and submodules are not reports."""
 _LATEST = 253_402_300_799
 """The last second of the year 9999, the last one of Python's calendar."""
 

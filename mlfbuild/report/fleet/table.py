@@ -18,8 +18,7 @@ from typing import NamedTuple
 from typing_extensions import Self
 
 from mlfbuild.core import InputFileError, StorageError, cache_folder, package_fingerprint
-from mlfbuild.report.fleet.columns import COLUMNS, INDEX, Figures
-from mlfbuild.report.fleet.reading import read_figures
+from mlfbuild.report.fleet.columns import COLUMNS, INDEX, Figures, read_figures
 
 _BATCH = 500
 """Blobs of a transaction: what is lost if the command is interrupted."""
@@ -114,7 +113,7 @@ class FigureTable:
     def figures(
         self, blobs: Iterable[str], contents: Callable[[list[str]], Iterable[tuple[str, bytes]]]
     ) -> Mapping[str, BlobFigures]:
-        """Return what is known about each of ``blobs``; those that are no reports have no images.
+        """Return what is known about each of ``blobs``; those that are not reports have no images.
 
         ``contents`` is called with the ids that are not in the table, each once and in their order, if there are any.
         It returns each with its content, which is parsed and added.

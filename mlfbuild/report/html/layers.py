@@ -33,7 +33,7 @@ def layers_of(vertices: Sequence[Vertex]) -> list[int]:
     layers = [0] * len(vertices)
     first_reader: dict[int, int] = {}
     for index, vertex in enumerate(vertices):
-        # A tensor that is written later is no source here, so a damaged report makes no cycle.
+        # A tensor that is written later is not a source here, so a damaged report makes no cycle.
         sources = [writer[tensor] for tensor in vertex.reads if writer.get(tensor, index) < index]
         layers[index] = 1 + max((layers[source] for source in sources), default=-1)
         for source in sources:

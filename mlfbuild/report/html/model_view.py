@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mlfbuild.core import counted
-from mlfbuild.core.keys import rounded_size
+from mlfbuild.core.keys import latency_text, rounded_size
 from mlfbuild.project import CYCLE_COUNTERS
 from mlfbuild.report.document.compare import Change, run_figure
 from mlfbuild.report.html import nodes, numbers, operators, owners
@@ -15,7 +15,7 @@ from mlfbuild.report.html.arenas import ArenasView, arenas_view
 from mlfbuild.report.html.evaluated import EvaluatedView, evaluated_views
 from mlfbuild.report.html.graph import Block
 from mlfbuild.report.html.timeline import Timeline, timelines
-from mlfbuild.report.operators.cycles import CYCLE_KINDS, TimedPart, latency_text
+from mlfbuild.report.operators.cycles import CYCLE_KINDS, TimedPart
 from mlfbuild.report.sizes.devices import BOTH
 from mlfbuild.report.sizes.owners import ARENA, DATA, FLASH_KINDS
 

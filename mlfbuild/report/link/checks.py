@@ -32,7 +32,7 @@ def conflict_faults(linked: LinkerMap, models: Mapping[str, str]) -> tuple[list[
     missing: list[str] = []
     for name, (part, path) in zip(linked.files, linked.inputs(), strict=True):
         model = _model(part, models)
-        # The C library defines weak symbols that firmware may replace, which is no conflict.
+        # The C library defines weak symbols that firmware may replace, which is not a conflict.
         if Path(name).suffix not in COMPARED or is_c_library(part.archive):
             continue
         if path is None:

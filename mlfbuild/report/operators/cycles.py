@@ -61,8 +61,3 @@ def sum_of_cycles(parts: Iterable[CycleCount | None]) -> CycleCount | None:
     found = list(parts)
     known = [part for part in found if part is not None]
     return functools.reduce(operator.add, known) if known and len(known) == len(found) else None
-
-
-def latency_text(nanoseconds: int) -> str:
-    """Return a time with three decimals: ``39.871 ms``."""
-    return f"{nanoseconds / 10**6:,.3f} ms" if nanoseconds >= 10**6 else f"{nanoseconds / 10**3:,.3f} us"

@@ -55,7 +55,7 @@ def cyclonedx_json(bom: Bom) -> str:
         serial_number=bom.identity(),
         metadata=cdx.BomMetaData(
             component=made[bom.project.ref],
-            # The metadata lists tools by themselves, so they are no components of the product.
+            # The metadata lists tools by themselves, so they are not components of the product.
             tools=ToolRepository(components=[made[ref] for ref, kind in kinds.items() if kind is Kind.TOOL]),
             timestamp=dt.datetime.fromtimestamp(bom.created, tz=dt.timezone.utc),
         ),

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mlfbuild.core import shown, text_table
-from mlfbuild.core.keys import duration_text
-from mlfbuild.report.operators.cycles import TimedPart, latency_text, sum_of_cycles
+from mlfbuild.core.keys import duration_text, latency_text
+from mlfbuild.report.operators.cycles import TimedPart, sum_of_cycles
 from mlfbuild.report.operators.image_profile import CodeRun, ImageProfile
 from mlfbuild.report.operators.operator_runs import ModelRun, OperatorRun, figures_of, short_name, total
 from mlfbuild.report.text.columns import fitted_table, used_part

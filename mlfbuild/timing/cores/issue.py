@@ -106,7 +106,7 @@ def costs(core: InOrderCore, steps: Sequence[Step], loops: bool) -> list[Cost]:
     Each is in core cycles and has no waits for memories. With ``loops``, the block branches to its own start: the costs
     are then means over some iterations, so they may be fractions.
     """
-    # A block that is no loop is entered with an idle pipeline.
+    # A block that is not a loop is entered with an idle pipeline.
     issue = _Issue(core)
     if not loops:
         return [Cost(cycles, taken, step.kind) for step, (cycles, taken) in zip(steps, issue.run(steps), strict=True)]

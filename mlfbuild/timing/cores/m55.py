@@ -164,6 +164,7 @@ def _float_step(instruction: DecodedInstruction, name: str) -> Step:
     if instruction.transfers:
         cycles = -(-instruction.transfers // 2)
         return _in_unit(instruction, "memory", "late", cycles, address="any", base="one", cycles=cycles, lists=2)
+    # Moves, comparisons and signs of a double need no arithmetic, and so no more time than those of a float.
     cycles = _FLOAT_LATENCY.get(name, 15 if double and name not in {"vmov", "vcmp", "vabs", "vneg"} else 1)
     how = "double" if cycles == 15 else "long" if cycles > 1 else "chained" if re.match(r"vn?ml", name) else "late"
     if name in {"vmov", "vcmp", "vcmpe", "vmrs", "vmsr"}:
@@ -205,6 +206,7 @@ def _vector_transfer(instruction: DecodedInstruction, name: str) -> Step:
     cycles = 2
     if gathers:
         bits = re.search(r"\d+$", instruction.mnemonic)
+        # The letter after ``vldr`` is the element in memory, the type that in the register: the wider one counts.
         lanes = min(_LANES.get(name[4:5], 4), 128 // int(bits[0]) if bits else 16)
         cycles = max(2, lanes // 2)
     how = ("gather" if gathers else "vector") if loads(name) else "one"

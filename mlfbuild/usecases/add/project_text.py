@@ -41,7 +41,7 @@ def is_list(text: str) -> bool:
 
 
 def with_only_model(file: Path, source: Path) -> str | None:
-    """Return the text of the project file ``file`` with a model ``source``; ``None`` if it has one, or is no YAML."""
+    """Return the text of the project file ``file`` with a model ``source``; ``None`` if it has one, or is not YAML."""
     try:
         text = file.read_text(encoding="utf-8")
         if _models(_yaml().load(text)):

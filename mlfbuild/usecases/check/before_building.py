@@ -38,7 +38,7 @@ from mlfbuild.targets import CPUS, require_compiler
 from mlfbuild.usecases.evaluate import missing_test_data
 
 _ONLY_VERIFY = frozenset({"runner-cannot", "device-core-unsupported"})
-"""Reasons why a device is never verified. It can still run firmware, so that they are no mistakes."""
+"""Reasons why a device is never verified. It can still run firmware, so that they are not mistakes."""
 _LINK_FLAGS = ("LDFLAGS", "CFLAGS")
 """Variables from which CMake takes flags, which may name a linker script."""
 

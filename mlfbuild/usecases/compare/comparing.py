@@ -45,7 +45,7 @@ def compare_archives(left: Path, right: Path) -> LibraryComparison:
 
 def _compare_models(left: Path, right: Path) -> LibraryComparison:
     first = open_model(left)
-    # The code names the file that it comes from, which is no difference between two copies of a model.
+    # The code names the file that it comes from, which is not a difference between two copies of a model.
     same = read_bytes(left, "model") == read_bytes(right, "model")
     found = compare(first, first if same else open_beside(right, first))
     if found.equal:

@@ -254,7 +254,7 @@ def _row(traced: TracedTensor, first: _Array, second: _Array, tolerance: float, 
     """Return what a table has about the values of a tensor in two networks."""
     first, second = first.reshape(-1), second.reshape(-1)
     found = first_difference(first, second, tolerance, bound)
-    # Infinite minus infinite is no number, about which numpy would warn; ``first_difference`` compares such values
+    # Infinite minus infinite is not a number, about which numpy would warn; ``first_difference`` compares such values
     # itself.
     with np.errstate(invalid="ignore"):
         far = np.abs(first.astype(np.float64) - second.astype(np.float64))

@@ -11,7 +11,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mlfbuild.core import HOST_COMPILER, ToolNotFoundError, find_tool, how_to_install, require_extra, tool_variable
+from mlfbuild.core import (
+    HOST_COMPILER,
+    ToolNotFoundError,
+    find_tool,
+    how_to_install,
+    installed_version,
+    require_extra,
+    tool_variable,
+)
 from mlfbuild.jobs import chosen_names, project_mistakes, toolchain_of
 from mlfbuild.project import Project, RunnerKeys, TargetSpec, load_project, mcu_of, run_budgets
 from mlfbuild.runners import needed_for
@@ -135,7 +143,7 @@ def diagnose(project: Path | None, targets: Sequence[str] = ()) -> Diagnosis:
     advised += [(each.missing, each.advice) for each in dependencies]
     remedies = [*_remedies(needed), *(f"{missing}: {advice}" for missing, advice in advised if missing)]
     return Diagnosis(
-        versions={name: needs.installed_version(name) or "not installed" for name in ("mlfbuild", "scons")}
+        versions={name: installed_version(name) or "not installed" for name in ("mlfbuild", "scons")}
         | {"python": platform.python_version(), "system": platform.platform(terse=True)},
         programs=(
             *(_program(name) for name in _PROGRAMS),

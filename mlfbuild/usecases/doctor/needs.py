@@ -20,6 +20,7 @@ from mlfbuild.core import (
     ProjectFileError,
     ToolNotFoundError,
     find_tool,
+    installed_version,
     require_extra,
 )
 from mlfbuild.jobs import npu_of
@@ -173,14 +174,3 @@ def conflicting_packages() -> list[str]:
     )
     repair = f"pip uninstall --yes {remove} && pip install --force-reinstall --no-deps {keep}"
     return [f"pyserial and pyserial-labgrid overwrite each other: {repair}"]
-
-
-def installed_version(package: str) -> str:
-    """Return the version of a Python package in this environment; empty if it is not installed."""
-    # `check` imports this module for the programs, and needs no metadata.
-    from importlib import metadata
-
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return ""

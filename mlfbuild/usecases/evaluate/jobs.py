@@ -81,6 +81,7 @@ def evaluate_jobs(
         for target, _ in pairs:
             _check_can_run(target)
     else:
+        # Reversed, so that of equal keys the first target remains, which is this machine if there is one.
         pairs = list({model.model: (target, model) for target, model in reversed(pairs)}.values())
     order = [*project.models]
     return [

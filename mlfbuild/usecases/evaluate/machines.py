@@ -50,7 +50,7 @@ def opened(
             library, where, module.name, isolated=True, timeout=timeout, optimize=level, libraries=libraries
         ) as network:
             yield EvaluationMachine(THIS_MACHINE, network.run_cases)
-    elif job.target.runner is not None and toolchain is not None:  # this machine is no device
+    elif job.target.runner is not None and toolchain is not None:  # this machine is not a device
         from mlfbuild.verify import connected, device_of
         from mlfbuild.verify.device import run_on_device
 

@@ -139,12 +139,12 @@ def _exploration(
     project: Project, name: str, points: Sequence[_Point], known: Mapping[str, Mapping[str, Any]]
 ) -> Exploration:
     """Return what is known of ``points``, the last of which is the project as it is."""
-    alike: dict[str, list[_Point]] = defaultdict(list)
+    groups: dict[str, list[_Point]] = defaultdict(list)
     for number, point in enumerate(points):
-        alike[point.key or str(number)].append(point)
+        groups[point.key or str(number)].append(point)
     current, keys = points[-1], project.models[name].evaluate
     explored = []
-    for group in alike.values():
+    for group in groups.values():
         first, facts = group[0], known.get(group[0].key, {})
         explored.append(
             ExploredPoint(
@@ -185,6 +185,7 @@ class _Run:
             changed = replace(load(self.project.path, changes=changes_of(self.name, settings)), jobs=self.project.jobs)
             found = without_runners(target_jobs(changed, targets, [self.name], build))
         except ProjectFileError as error:
+            # Without the changes the file has no mistakes, so that the first one is about them.
             first = error.problems[0]
             point.problem = first if isinstance(first, str) else first.reason
             return point
@@ -209,6 +210,7 @@ class _Run:
         for step, error in self._each(_quantized, [group[0][0] for group in stale.values()], tasks):
             if isinstance(error, MlfError):
                 self._fail([point for _, point in stale[id(step)]], error)
+        # Their inputs are equal, and so would be the files: the others are copies.
         for (made, first), *others in groups.values():
             for step in (step for step, _ in others if not first.problem and not is_quantized(step)):
                 write_atomic(step.made, made.made.read_bytes())
@@ -323,6 +325,7 @@ class _Run:
             self.watch.start(tasks[id(thing)])
 
         for thing, result in map_in_workers(partial(_guarded, function), things, self.workers, started):
+            # An error as such is that of a worker process; that of the function is in a list (``_guarded``).
             found = result if isinstance(result, MlfError) else result[0]
             if isinstance(found, MlfError):
                 self.watch.fail(tasks[id(thing)])
@@ -349,6 +352,7 @@ class _Run:
         found = own.fetch(key) or next(filter(None, (cache.fetch(key) for cache in shared)), None)
         if found is None or {*found.outputs} != {RESULT}:
             return None
+        # What came from the cache of all projects stays here if that one is cleared.
         own.store(key, found.outputs)
         self.known[key] = json.loads(found.outputs[RESULT])
         return self.known[key]

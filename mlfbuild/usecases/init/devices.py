@@ -98,7 +98,7 @@ def _microcontroller(name: str, place: str) -> ProjectDevice:
 
 
 def _refuse_unknown(name: str, place: str) -> None:
-    """Raise ``UsageError`` if ``name`` is no core, board or microcontroller, with those that are close to it."""
+    """Raise ``UsageError`` if ``name`` is not a core, board or microcontroller, with those that are close to it."""
     mistake = device_problem(name)
     if mistake is not None:
         code = "unknown-board" if place.startswith("--board") else mistake.code

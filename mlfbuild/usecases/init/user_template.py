@@ -122,7 +122,7 @@ def _address(name: str) -> tuple[str, str]:
 
 
 def _ends(head: str) -> bool:
-    """Return whether ``head`` is an address with a path, so that what follows is no host."""
+    """Return whether ``head`` is an address with a path, so that what follows is not a host."""
     return "/" in head.partition("://")[2] if "://" in head else ":" in head
 
 

@@ -15,10 +15,10 @@ Rules
      else may differ; that is normal during development.
   3. A frozen build (``freeze``) compares everything that it uses. Inputs come first, because a changed model explains
      a changed archive; archives are compared before anything is unpacked, so that a difference leaves no trace.
-  4. Facts of the lock file that the project no longer has are no differences for a build of some targets, but
+  4. Facts of the lock file that the project no longer has are not differences for a build of some targets, but
      ``check_lock`` reports them.
   5. The file contains no dates, no paths of a machine and no credentials, and one fact per line. Its ``content-hash``
-     detects edits and merges; it is not a signature, and whoever can write the file can write the hash.
+     detects edits and merges; it is not a signature, and anyone who can write the file can write the hash.
 
 For example, ``models/kws.tflite`` was trained again and not locked. ``mlfbuild build --frozen`` ends with exit status 1
 and one line::

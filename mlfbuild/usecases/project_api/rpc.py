@@ -58,7 +58,7 @@ class Server:
             rest = line
             while rest and not rest.endswith("\n"):  # the end of a line that is too long
                 rest = requests.readline(_LONGEST_REQUEST)
-            # A line that was cut off is no JSON, and gets the reply for that.
+            # A line that was cut off is not JSON, and gets the reply for that.
             reply = json.dumps(self._answer(line))
             _LOG.debug("reply: %s", reply)
             try:
@@ -77,7 +77,7 @@ class Server:
         return self._reply(request)
 
     def _reply(self, request: object) -> Mapping[str, Any]:
-        # The id of a request that is no object is unknown, for which JSON-RPC has null (section 5).
+        # The id of a request that is not an object is unknown, for which JSON-RPC has null (section 5).
         known = request if isinstance(request, dict) else {}
         reply = {"jsonrpc": "2.0", "id": known.get("id")}
         try:

@@ -24,7 +24,7 @@ def quantize_file(
     """Quantise the file ``model`` as ``keys`` say, and write ``output``, in the same format.
 
     ``options`` are sizes of free dimensions, ``{"dim.time": 16}``. Raises as ``quantize``, ``UsageError`` for another
-    suffix or option, and ``ConflictError`` if ``output`` exists and is no quantised network.
+    suffix or option, and ``ConflictError`` if ``output`` exists and is not a quantised network.
     """
     choices = _checked_output(model, output, options or {})
     return quantize(model, keys, output, choices)

@@ -55,6 +55,11 @@ class VerifyJob:
         return f"{self.model.model} (module {self.module}) for {self.target.name}" if self.module else self.model.title
 
     @property
+    def test_name(self) -> str:
+        """The module in lists of tests, such as ``kws`` or ``pair.first``."""
+        return f"{self.model.model}.{self.module}" if self.module else self.model.model
+
+    @property
     def task(self) -> Task:
         """The job as it is shown."""
         return Task("verify", self.title, self.target.name, model=self.model.model)

@@ -136,7 +136,7 @@ def linker_script(
 def device_of(target: TargetJob, place: str) -> Device:
     """Return the device of ``target``, which has a runner; ``place`` is that of the runner's keys.
 
-    Raises ``UsageError`` if its core is no Cortex-M, its memories are not known, or no image can be linked for them;
+    Raises ``UsageError`` if its core is not a Cortex-M, its memories are not known, or no image can be linked for them;
     ``InputFileError`` if its file ``setup`` is missing.
     """
     keys = target.runner

@@ -81,6 +81,7 @@ def verify_shipped(
     room = find_room(firmware, connection.device.ram, pointer, size)
     if parameters:
         _use_parameters(connection.runner, firmware, subject, room.base + beside, parameters)
+    # The AAPCS demands a stack pointer that is a multiple of 8 at every call.
     calls = _Calls(connection.runner, firmware, subject, address, block, room.base, room.stack, pointer & ~7)
     cases = [[array[case].tobytes() for array in loaded.inputs] for case in range(loaded.cases)]
     runs, stopped = calls.run(cases, timeout or SECONDS_A_CASE, on_progress)
@@ -175,6 +176,7 @@ def _run_to_main(runner: Runner, firmware: Firmware) -> None:
             hint="name the ELF file before it is stripped",
         )
     vectors = firmware.vectors()
+    # The HardFault handler, entry 3 of a vector table: without a stop there, a fault would look like a time limit.
     faults = [vectors[1][3] & ~1] if vectors is not None and vectors[1][3] else []
     start_at_entry(runner, firmware)
     try:

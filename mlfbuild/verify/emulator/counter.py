@@ -46,7 +46,7 @@ class MarkRole(IntEnum):
     """A call of it begins a run."""
     END = 4
     CALL = 5
-    """It is no function but a call."""
+    """It is not a function but a call."""
     JUMP = 6
     """It is a jump to the first instruction of a function."""
 

@@ -36,7 +36,7 @@ from mlfbuild.verify.host.isolated import Array, InProcess, Machine, RunStoppedE
 from mlfbuild.verify.host.shim import print_shim
 from mlfbuild.verify.host.trace import is_graph, traced_tensors
 
-# -w: the code may come from any compiler, and its warnings help nobody here. -fno-strict-aliasing: TVM's code casts
+# -w: the code may come from any compiler, and its warnings help no one here. -fno-strict-aliasing: TVM's code casts
 # pointers between types. -Bsymbolic: two models in a process must each call their own functions of the same name.
 # --no-undefined: an unresolved symbol fails here and not at the first call.
 _FLAGS = ("-shared", "-fPIC", "-w", "-fno-strict-aliasing", "-Wl,-Bsymbolic", "-Wl,--no-undefined")

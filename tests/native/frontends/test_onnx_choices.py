@@ -47,7 +47,7 @@ def test_an_index_takes_precedence_over_a_name() -> None:
 
 
 def test_free_batch_becomes_one_and_is_reported() -> None:
-    """The dimension of the same name in another place is the batch, too, as in the state of recurrent networks."""
+    """The dimension of the same name in another place is also the batch, as in the state of recurrent networks."""
     graph = parsed(ports(("batch", 3), (2, "batch", 4), (None, 7)))
     assert shapes(graph) == [(1, 3), (2, 1, 4), (1, 7)]
     assert [("'x0'" in note, "'batch'" in note) for note in graph.notes] == [(True, True), (False, False)]

@@ -35,6 +35,7 @@ from support.classical_networks import (
 from support.graph_interpreter import Interpreter
 from support.host_c import run_many_on_host
 from support.native import compile_network, generated
+from support.onnx_checks import as_declared
 from support.onnx_models import reference
 from support.refusals import Refusal, assert_onnx_refused
 
@@ -173,14 +174,6 @@ CASES: dict[str, Case] = {
     "columns": columns(np.array([4, 0, 0])),
     "classes of positions": classes_of_positions(),
 }  # fmt: skip
-
-
-def as_declared(data: bytes, wanted: Sequence[Array]) -> bytes:
-    """Return the model with the shapes of ``wanted`` as those of its outputs."""
-    made = onnx.load_from_string(data)
-    for port, value in zip(made.graph.output, wanted, strict=True):
-        port.CopyFrom(helper.make_tensor_value_info(port.name, port.type.tensor_type.elem_type, value.shape))
-    return bytes(made.SerializeToString())
 
 
 def expected(name: str) -> list[Array]:

@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 
 from mlfbuild.native.frontends.onnx import parse_onnx
 from mlfbuild.native.graph.nodes import evaluate
-from support.host_c import run_many_on_host
+from support.host_c import assert_many_on_host
 from support.native import compile_network
 from support.onnx_models import model
 from support.refusals import Refusal, assert_onnx_refused
@@ -99,9 +99,7 @@ def test_boxes_are_selected() -> None:
         library = compile_network(graph)
         jobs.append((library, library.modules[0], [feeds[name] for name in graph.inputs]))
         wanted.append([values[name] for name in graph.outputs])
-    for outputs, rights in zip(run_many_on_host(jobs), wanted, strict=True):
-        for value, right_value in zip(outputs, rights, strict=True):
-            np.testing.assert_array_equal(value.reshape(right_value.shape), right_value)
+    assert_many_on_host(jobs, wanted)
 
 
 def test_a_note_names_the_number_of_rows() -> None:

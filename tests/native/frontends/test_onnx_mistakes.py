@@ -84,7 +84,7 @@ WHOLE: dict[str, tuple[Callable[[onnx.ModelProto], object], Refusal]] = {
     "floats for integers": (
         attribute("kernel_shape", [1.5, 2.5]), ("onnx-malformed", "the model", "'INTS'", "'FLOATS'"),
     ),
-    "an attribute that nobody knows": (
+    "an unknown attribute": (
         attribute("hello", 3), ("onnx-malformed", "the model", "hello for operator Conv"),
     ),
     "another filter than declared": (

@@ -12,7 +12,7 @@ from mlfbuild.native.frontends.onnx import parse_onnx
 from mlfbuild.native.graph import DType, Graph, ops
 from mlfbuild.native.graph.nodes import evaluate
 from mlfbuild.native.passes import run_passes
-from support.host_c import run_many_on_host
+from support.host_c import assert_many_on_host
 from support.native import compile_network
 from support.onnx_models import QuantizedNetwork, Scale, reference
 from support.onnx_quantized import RANDOM, Array, assert_within_a_step, check, integers, values_of
@@ -241,9 +241,10 @@ SIXTEEN: dict[str, tuple[Callable[[QuantizedNetwork, str], str], tuple[int, ...]
 @pytest.mark.parametrize(("dtype", "zero_point"), [*CENTRED, *OFF_CENTRE])
 @pytest.mark.parametrize("operator", SIXTEEN)
 def test_pairs_of_16_bits_use_the_kernels_of_int16(operator: str, dtype: str, zero_point: int) -> None:
-    """The result is within two steps, and three if the zero point requires a larger scale; it saturates alike.
+    """The result is within two steps, and three if the zero point requires a larger scale; it saturates in the same
+    way.
 
-    The input is quantised with a larger scale then, too, which adds a step.
+    The input is then also quantised with a larger scale, which adds a step.
     """
     build, shape = SIXTEEN[operator]
     network, step = sixteen(dtype, zero_point, build, shape)
@@ -318,7 +319,7 @@ def test_the_product_with_hard_sigmoid_is_one_table(paired: bool) -> None:
 
 
 def test_a_table_keeps_results_that_others_read() -> None:
-    """The gate is an output, too, so both are tables of the input."""
+    """The gate is also an output, so both are tables of the input."""
     network = hard_swish(paired=True)
     network.output("gate_q", 2)
     graph = check(network)
@@ -458,6 +459,4 @@ def test_forms_as_c() -> None:
         library = compile_network(renamed)
         jobs.append((library, library.modules[0], inputs))
         expected.append(made)
-    for outputs, wanted in zip(run_many_on_host(jobs), expected, strict=True):
-        for output, other in zip(outputs, wanted, strict=True):
-            np.testing.assert_array_equal(output.reshape(other.shape), other)
+    assert_many_on_host(jobs, expected)

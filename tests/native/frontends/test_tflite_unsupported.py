@@ -144,7 +144,7 @@ EDITS: dict[str, tuple[Edit, Refusal]] = {
     ),
     "float16 weights": (edit_tensor(1, type=TensorType.FLOAT16), ("type-unsupported", WEIGHTS_PLACE, "FLOAT16")),
     "texts": (edit_tensor(3, type=TensorType.STRING), ("type-unsupported", f"{CONV}: tensor 3 't3'", "STRING")),
-    "a type that nobody knows": (edit_tensor(3, type=100), ("type-unsupported", f"{CONV}: tensor 3 't3'", "100")),
+    "an unknown type": (edit_tensor(3, type=100), ("type-unsupported", f"{CONV}: tensor 3 't3'", "100")),
     "uint8 activations": (
         edit_tensor(0, type=TensorType.UINT8), ("quantization-unsupported", CONV, "mixes uint8 and int8"),
     ),

@@ -115,7 +115,7 @@ def read_model(data: bytes, known: Collection[str] | None = None, files: Mapping
 
 
 def port_names_of(data: bytes) -> tuple[list[str], list[str]]:
-    """Return the names of the inputs and outputs of the model in ``data``; raises ``GraphError`` if it is no model."""
+    """Return the names of the inputs and outputs of the model in ``data``; raises ``GraphError`` for other data."""
     model = onnx.ModelProto()
     try:
         model.ParseFromString(without_large_weights(data)[0])

@@ -236,7 +236,7 @@ class _Importer:
         for operator in operators:
             if operator.code == BuiltinOperator.VAR_HANDLE:
                 self._variables.declare(self._site_of_variable(operator), operator.outputs[0])
-        # A variable that is assigned anywhere is no constant, even where it is read before.
+        # A variable that is assigned anywhere is not a constant, even where it is read before.
         for operator in operators:
             if operator.code == BuiltinOperator.ASSIGN_VARIABLE:
                 self._variables.expect(self._site_of_variable(operator), operator.inputs[0])

@@ -55,7 +55,7 @@ def is_computed(conversion: SubgraphConversion, operator: RawOperator, row: Tfli
     outputs = [tensors.at(place, index) for index in operator.outputs]
     if not read or not all(tensor.constant for tensor in inputs.present):
         return False
-    # Larger tensors are no shapes, and would become constants of the code.
+    # Larger tensors are not shapes, and would become constants of the code.
     if any(tensor.dtype not in (*WHOLE, DType.BOOL) or tensor.elements > _MOST_NUMBERS for tensor in outputs):
         return False
     reason = node.operator.check(inputs, outputs)

@@ -64,6 +64,7 @@ class OriginalNetwork:
         found: dict[tuple[int, str, int], set[tuple[int, ...]]] = {}
         for subgraph in subgraphs:
             for operator in subgraph.operators:
+                # Only which inputs are absent is kept: those that are there may get other indices from Vela.
                 gaps = tuple(at for at, index in enumerate(operator.inputs) if index == _NONE)
                 found.setdefault(_key(subgraph, operator), set()).add(gaps)
         return cls(names, found, variables)
@@ -144,6 +145,7 @@ def _as_before(subgraph: RawSubgraph, absent: AbsentInputs) -> RawSubgraph:
     """
     tensors = tuple(replace(each, name="") if each.name == _NO_NAME else each for each in subgraph.tensors)
     subgraph = replace(subgraph, tensors=tensors)
+    # A stable sort: all other operators keep their order.
     operators = sorted(subgraph.operators, key=lambda operator: operator.code != BuiltinOperator.CALL_ONCE)
     return replace(subgraph, operators=tuple(_filled(subgraph, operator, absent) for operator in operators))
 
@@ -178,6 +180,7 @@ def _offsets(reader: Reader, tensors: Sequence[int]) -> list[list[int]]:
     if content is None or len(content) != 4 * (len(head) + sum(tensors)):
         raise GraphError(f"metadata {_ALLOCATION!r}", f"does not have an offset for each of {sum(tensors)} tensors")
     words = [int(word) for word in np.frombuffer(content, "<i4")]
+    # Version 0, the numbers of subgraphs and tensors, then an offset for each tensor, -1 if it has none.
     if words[: len(head)] != head:
         raise GraphError(f"metadata {_ALLOCATION!r}", f"begins with {words[: len(head)]} instead of {head}")
     ends = list(accumulate(tensors, initial=len(head)))

@@ -93,13 +93,10 @@ def arithmetic(*tensors: Tensor, types: Sequence[DType] = ARITHMETIC) -> Reason:
     return None
 
 
-def alternatives(types: Sequence[DType], word: str = "or") -> str:
-    """Return ``types`` as words: ``int8, int16 or float32``.
-
-    For reasons and hints. ``word`` is the conjunction before the last type.
-    """
+def alternatives(types: Sequence[DType]) -> str:
+    """Return ``types`` as words for reasons and hints: ``int8, int16 or float32``."""
     *others, last = (dtype.value for dtype in types)
-    return f"{', '.join(others)} {word} {last}" if others else last
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def affine(tensor: Tensor, *, offset: bool = False) -> Reason:
@@ -190,8 +187,8 @@ def vectors(tensor: Tensor) -> Reason:
 def shape(tensor: Tensor, wanted: Sequence[int]) -> Reason:
     """Check that ``tensor`` has the shape ``wanted``.
 
-    Sizes are compared one by one, so -1 is no placeholder. The reason is a ``WrongShape``: a frontend gives the tensor
-    this shape if its file leaves it open.
+    Sizes are compared one by one, so -1 is not a placeholder. The reason is a ``WrongShape``: a frontend gives the
+    tensor this shape if its file leaves it open.
     """
     return None if tensor.shape == tuple(wanted) else WrongShape.of(tensor, wanted)
 

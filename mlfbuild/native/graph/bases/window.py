@@ -31,6 +31,12 @@ class Window:
     dilation: Pair
     padding: Padding
 
+    @property
+    def reach(self) -> Pair:
+        """The rows and columns from the first element under the filter to the last one."""
+        height, width = ((size - 1) * step + 1 for size, step in zip(self.filter, self.dilation, strict=True))
+        return height, width
+
     def problem(self, source: Tensor, output: Tensor) -> str | None:
         """Return why the window does not produce the image ``output`` from ``source`` (both NHWC), or ``None``.
 
@@ -44,7 +50,7 @@ class Window:
         # The batch of the output is not computed from the window, so that a wrong one gets a message of its own.
         wanted = [source.shape[0], *output.shape[1:]]
         for axis in (0, 1):
-            reach = (self.filter[axis] - 1) * self.dilation[axis] + 1
+            reach = self.reach[axis]
             # A tap that only ever meets padding is useless, and the kernels' bounds assume that each window meets the
             # image.
             if max(self.padding[axis]) >= reach:

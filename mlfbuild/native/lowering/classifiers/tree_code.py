@@ -48,7 +48,7 @@ from mlfbuild.core import UnsupportedModelError
 from mlfbuild.library.cgen import floating, integer
 from mlfbuild.native.graph import Array, Node, Tensor
 from mlfbuild.native.graph.ops import TreeEnsemble
-from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer, place_of
+from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer
 from mlfbuild.native.lowering.classifiers.tree_splits import INFINITY, Splits
 from mlfbuild.native.lowering.common.parameters import array, input_and_output
 
@@ -126,8 +126,8 @@ def _alike(splits: Splits, roots: Array) -> list[tuple[int, int]]:
 
 def _are_counted(operator: TreeEnsemble, weights: Array, base: Array, most: int) -> bool:
     """Return whether all votes have one weight and all sums one base, and a word holds ``most`` votes per target."""
-    alike = len(weights) == 1 and len(np.unique(base.view(np.int32))) == 1
-    return operator.aggregate == "SUM" and alike and len(base) * most.bit_length() <= _WORD
+    equal = len(weights) == 1 and len(np.unique(base.view(np.int32))) == 1
+    return operator.aggregate == "SUM" and equal and len(base) * most.bit_length() <= _WORD
 
 
 def _for_each_row(lines: Sequence[str], source: Tensor, output: Tensor) -> tuple[str, ...]:
@@ -161,7 +161,7 @@ def _check_size(node: Node, splits: Splits, roots: Array) -> float:
         limits = f"at most {_MOST_COMPARISONS:,} comparisons, {_DEEPEST} levels and {1 << 16:,} features become code"
         raise UnsupportedModelError(
             "trees-too-large-for-code",
-            place=place_of(node),
+            place=node.place,
             reason=f"has {size:,.0f} comparisons in trees of {depth:.0f} levels; {limits}",
             hint="remove the option trees: code",
         )

@@ -38,6 +38,7 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
         return branch_code(node, (source, output), splits, roots, votes_of, base, fpu=settings.has("fpu"))
     votes = _votes(leaves, targets, weights, roots, splits.children)
     tables = _tables(replace(splits, children=votes.children), votes.roots, len(votes.last))
+    # The highest bit of a stored target marks the last vote of a leaf, so that a byte has 7 bits for the target.
     suffix = "uint16" if votes.target_bits or len(base) > 1 << 7 else "uint8"
     parameters = [
         _table("nodes", "int32_t" if tables.form == "word" else "int16_t", tables.nodes),
@@ -103,6 +104,7 @@ def _tables(splits: Splits, roots: Array, votes: int) -> _Tables:
     narrow = {form: votes <= _WORD and _reach(stream, words) < _WORD for form, words in _WORDS.items()}
     half = narrow["half"] and stored.max(initial=0) < _WORD
     shared = _shared(splits.features[nodes], stored, beyond) if narrow["shared"] and len(nodes) else None
+    # Bytes of a node: 4 with thresholds elsewhere, 8 or 12 with its own, of 16 or 32 bits.
     if shared is not None and 4 * len(nodes) + shared.size <= (8 if half else 12) * len(nodes):
         form, columns = "shared", [shared.first]
     else:
@@ -158,6 +160,7 @@ def _shared(features: Array, stored: Array, beyond: Array) -> _Shared | None:
     found = [_Shared(stored | positions.reshape(-1) << bits, values, _NOTHING, bits)]
     # By feature, then by threshold, in one number.
     pairs, positions = np.unique((features.astype(np.int64) << 32) + beyond, return_inverse=True)
+    # Half of 2**32 is added, because a negative threshold borrows one from the feature above it.
     starts = np.searchsorted(pairs + (1 << 31) >> 32, np.arange(features.max() + 1))
     first = stored | positions.reshape(-1) - starts[features] << bits
     found.append(_Shared(first, pairs.astype(np.int32), starts, bits))
@@ -197,6 +200,7 @@ class _Votes:
         targets = self.targets | positions.reshape(-1) << bits
         votes = len(self.targets)
         # To find the weight takes 4 instructions of a vote.
+        # Per vote 2 bytes, and each weight once, instead of 1 byte and a weight of 4.
         if not bits or targets.max() >= _WORD or 2 * votes + 4 * len(weights) > 5 * votes - _WORTH:
             return self
         return replace(self, targets=targets, weights=weights.view(np.float32), target_bits=bits)

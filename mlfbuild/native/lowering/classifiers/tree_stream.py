@@ -15,7 +15,7 @@ import numpy as np
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.native.graph import Array, Node, Tensor
 from mlfbuild.native.graph.ops import TreeEnsemble
-from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, place_of, struct_lines
+from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, struct_lines
 from mlfbuild.native.lowering.classifiers.tree_splits import Splits, in_stream_order
 from mlfbuild.native.lowering.common.parameters import array, input_and_output
 
@@ -42,7 +42,7 @@ def stream_call(
     if items.nbytes > reserved:
         raise UnsupportedModelError(
             "trees-beyond-room",
-            place=place_of(node),
+            place=node.place,
             reason=f"needs {items.nbytes:,} bytes for its trees, and the option tree-room reserves {room:,}",
             hint="train smaller trees, or raise tree-room, which needs a new image",
         )
@@ -79,7 +79,7 @@ def _items(node: Node, splits: Splits, roots: Array, votes: tuple[Array, Array, 
     if distances.max(initial=0) >= 1 << 31 - bits:
         raise UnsupportedModelError(
             "trees-beyond-room",
-            place=place_of(node),
+            place=node.place,
             reason="has trees that are too large for parameters: replaceable",
             hint="train smaller trees",
         )

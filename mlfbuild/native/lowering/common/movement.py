@@ -36,7 +36,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     c_type = C_TYPES[dtype]
     filling = operator.filling(outputs[0])
     lines = [] if filling is None else [f"memset(output, {trained(filling)}, {outputs[0].size});"]
-    places = sorted((_address(array), name, array.nbytes) for name, array in arrays.items())
+    places = sorted((array.ctypes.data, name, array.nbytes) for name, array in arrays.items())
     parts = [part for move in moves for part in _parts(move)]
     lines += [line for at, part in enumerate(parts) for line in _copy(f"copy{at}", dtype, part, places)]
     parameters = tuple(
@@ -110,12 +110,8 @@ def _runs(source: Array, target: Array) -> list[tuple[int, int, int]]:
 
 def _place(view: Array, places: Sequence[_Place]) -> str:
     """Return the C expression of the address of the first element of ``view``."""
-    address = _address(view)
+    address = view.ctypes.data
     start, name, size = places[bisect_right(places, address, key=itemgetter(0)) - 1]
     assert start <= address < start + size, "a view of no tensor"
     offset = (address - start) // view.itemsize
     return f"{name} + {offset}" if offset else name
-
-
-def _address(array: Array) -> int:
-    return int(array.__array_interface__["data"][0])

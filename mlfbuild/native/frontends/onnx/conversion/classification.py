@@ -45,6 +45,13 @@ def class_labels(op: OpContext) -> tuple[int, ...] | tuple[str, ...]:
     return texts(op, "classlabels_strings") or integers
 
 
+def check_not_transformed(op: OpContext) -> None:
+    """Raise ``UnsupportedModelError`` if a regressor transforms its results."""
+    name = op.text("post_transform", "NONE")
+    if name != "NONE":
+        raise op.unsupported(f"post_transform {name} is not supported", "use NONE")
+
+
 def post_transformed(op: OpContext, scores: Tensor, name: str) -> Tensor:
     """Return ``scores`` [rows, classes] after the transform ``name``.
 

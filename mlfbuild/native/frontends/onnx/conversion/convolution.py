@@ -158,8 +158,7 @@ def two_dimensional(op: OpContext, value: Value, weights: Array) -> Array:
 
 def _padded(op: OpContext, source: Tensor, window: Sliding) -> tuple[Tensor, Sliding]:
     """Pad the image beforehand if the padding is wider than the filter, which operators do not support."""
-    reach = [(window.filter[axis] - 1) * window.dilation[axis] + 1 for axis in (0, 1)]
-    if all(max(window.padding[axis]) < reach[axis] for axis in (0, 1)):
+    if all(max(window.padding[axis]) < window.reach[axis] for axis in (0, 1)):
         # Wider padding would give windows that lie in the padding as a whole, which the kernels exclude.
         return source, window
     return pad_image(op, source, window.padding), replace(window, padding=NO_PADDING)

@@ -230,6 +230,13 @@ def unsigned_quotient(op: OpContext, first: Value, second: Value) -> tuple[Value
     return quotient, rest
 
 
+def widened(op: OpContext, first: Value, second: Value) -> tuple[Value, Value]:
+    """Return two values as the type in ``WIDER`` if they have one type and it is there, else as they are."""
+    if first.dtype in WIDER and second.dtype is first.dtype:
+        return as_type(op, first, WIDER[first.dtype]), as_type(op, second, WIDER[first.dtype])
+    return first, second
+
+
 def as_type(op: OpContext, value: Value, dtype: DType) -> Value:
     """Return the plain ``value`` converted to ``dtype``."""
     return Value(op.cast(value.tensor, dtype), value.order)
@@ -248,7 +255,7 @@ def extreme(op: OpContext, operator: Operator, first: Value, second: Value) -> V
     condition = compared(op, comparison, first, second)
     # Types that SELECT does not have are selected as the wider type.
     if dtype is DType.UINT16 or dtype in UNSIGNED:
-        first, second = as_type(op, first, WIDER[dtype]), as_type(op, second, WIDER[dtype])
+        first, second = widened(op, first, second)
     return as_type(op, chosen(op, condition, first, second), dtype)
 
 

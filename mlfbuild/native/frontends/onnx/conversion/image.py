@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mlfbuild.native.frontends.onnx.layout import Value, channels_last
 from mlfbuild.native.frontends.onnx.op_context import OpContext
 from mlfbuild.native.graph import GraphError, Tensor, ops
-from mlfbuild.native.graph.bases import Padding, Pair
+from mlfbuild.native.graph.bases import Padding, Pair, Window
 
 NO_PADDING: Padding = ((0, 0), (0, 0))
 
@@ -43,13 +43,9 @@ def pad_image(op: OpContext, source: Tensor, padding: Padding) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Sliding:
-    """The attributes of a window; all pairs are (height, width)."""
+class Sliding(Window):
+    """A window with what the node says about it."""
 
-    filter: Pair
-    stride: Pair
-    dilation: Pair
-    padding: Padding
     declared: Padding
     """The padding of the node; ``padding`` is larger if the number of positions is rounded up."""
     output: Pair
@@ -132,10 +128,10 @@ def lines(op: OpContext, size: tuple[int, ...], filter_size: tuple[int, ...]) ->
     return tuple(found)
 
 
-def pair_of(op: OpContext, name: str, dimensions: int, default: int = 1) -> Pair:
+def pair_of(op: OpContext, name: str, dimensions: int) -> Pair:
     """Return the attribute ``name`` as (height, width); a one-dimensional image has a height of 1."""
-    values = values_of(op, name, dimensions, default)
-    return (values[0], values[1]) if dimensions == 2 else (default, values[0])
+    values = values_of(op, name, dimensions)
+    return (values[0], values[1]) if dimensions == 2 else (1, values[0])
 
 
 def values_of(op: OpContext, name: str, dimensions: int, default: int = 1) -> tuple[int, ...]:

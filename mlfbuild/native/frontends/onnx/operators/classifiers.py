@@ -15,6 +15,7 @@ import numpy as np
 
 from mlfbuild.native.frontends.onnx.conversion.classification import (
     both_classes,
+    check_not_transformed,
     class_labels,
     greatest_class,
     labelled,
@@ -65,8 +66,7 @@ def _one_class(
 
 
 def _linear_regressor(op: OpContext) -> tuple[Value, ...]:
-    if op.text("post_transform", "NONE") != "NONE":
-        raise op.unsupported(f"post_transform {op.text('post_transform', '')} is not supported", "use NONE")
+    check_not_transformed(op)
     source = rows(op)
     made = _scores(op, source)
     if made.shape[1] != op.integer("targets", 1):
@@ -201,8 +201,7 @@ _GREATEST_DEGREE = 16
 
 
 def _svm_regressor(op: OpContext) -> tuple[Value, ...]:
-    if op.text("post_transform", "NONE") != "NONE":
-        raise op.unsupported(f"post_transform {op.text('post_transform', '')} is not supported", "use NONE")
+    check_not_transformed(op)
     source, coefficients, offset = rows(op), numbers(op, "coefficients"), numbers(op, "rho")[:1]
     supports = op.integer("n_supports", 0)
     if offset.size != 1:

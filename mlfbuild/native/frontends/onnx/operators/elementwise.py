@@ -29,6 +29,7 @@ from mlfbuild.native.frontends.onnx.conversion.elementwise import (
     of_two,
     plain,
     unsigned_quotient,
+    widened,
     with_integers,
 )
 from mlfbuild.native.frontends.onnx.layout import Value
@@ -56,8 +57,7 @@ def _shift(op: OpContext) -> tuple[Value, ...]:
         raise GraphError(op.node.place, f"the direction {direction!r} is neither 'LEFT' nor 'RIGHT'")
     value, places = _integers(op, 0), _integers(op, 1)
     dtype = value.dtype
-    if dtype in WIDER and places.dtype is dtype:
-        value, places = as_type(op, value, WIDER[dtype]), as_type(op, places, WIDER[dtype])
+    value, places = widened(op, value, places)
     zero, all_bits = (
         op.made(op.weights("bits", np.array(bits, places.dtype.numpy))) for bits in (0, places.dtype.size * 8)
     )
@@ -91,8 +91,7 @@ def _integers(op: OpContext, index: int) -> Value:
 
 def _on_bits(op: OpContext, operator: Operator, first: Value, second: Value, result: DType | None = None) -> Value:
     dtype = result or first.dtype
-    if dtype in WIDER and second.dtype is dtype:
-        first, second = as_type(op, first, WIDER[dtype]), as_type(op, second, WIDER[dtype])
+    first, second = widened(op, first, second)
     return as_type(op, combined(op, operator, first, second), dtype)
 
 
@@ -144,6 +143,7 @@ def _of_integers(op: OpContext, base: Value, exponent: Value) -> Value:
     whole = as_type(op, exponent, DType.INT64)
     power = combined(op, ops.Pow(), as_type(op, base, DType.INT64), whole)
     if exponent.dtype is DType.FLOAT32:
+        # Fractions of exponents only count in float32, whose results are brought back to whole numbers.
         real = combined(op, ops.Pow(), as_type(op, base, DType.FLOAT32), exponent)
         near = Value(op.unary(ops.Round(), real.tensor), real.order)  # the root of a square is a whole number
         distance = op.unary(ops.Abs(), combined(op, ops.Sub(), near, real).tensor)
@@ -181,6 +181,7 @@ def _each(op: OpContext, value: Value, exponents: Array) -> Value:
     whole = np.rint(exponents)
     if (whole != exponents).any():
         powers = op.made(op.weights("exponents", exponents.astype(np.float32)))
+        # x ** y is exp(y * log(x)), which is NaN for a negative base, as it is for these exponents in numpy.
         logarithm = Value(op.unary(ops.Log(), value.tensor), value.order)
         product = combined(op, ops.Mul(), logarithm, powers)
         return Value(op.unary(ops.Exp(), product.tensor), product.order)
@@ -219,8 +220,7 @@ def _modulo(op: OpContext) -> tuple[Value, ...]:
         return (_float_remainder(op, first, second) if fmod else combined(op, ops.FloorMod(), first, second),)
     if dtype is second.dtype is DType.UINT64:
         return (unsigned_quotient(op, first, second)[1],)
-    if dtype in WIDER and second.dtype is dtype:
-        first, second = as_type(op, first, WIDER[dtype]), as_type(op, second, WIDER[dtype])
+    first, second = widened(op, first, second)
     rest = combined(op, ops.FloorMod(), first, second)
     if fmod:
         zero = Value(op.weights("zero", np.zeros((), rest.dtype.numpy)), ())

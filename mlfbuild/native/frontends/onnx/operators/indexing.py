@@ -24,6 +24,7 @@ def _slice(op: OpContext) -> tuple[Value, ...]:
     inputs = op.opset >= 10
     unknown = [index for index in range(1, 5) if inputs and op.has(index) and not op.is_constant(index)]
     made = op.declared(unknown[0], _NAMES[unknown[0] - 1], value.rank) if unknown else None
+    # Ends that are not known follow from the declared shape of the result.
     op.not_read(2)
     if made is not None and unknown != [2]:
         return (_computed(op, value, made),)
@@ -84,6 +85,7 @@ def _one_hot(op: OpContext) -> tuple[Value, ...]:
     op.check_room((depth,), DType.INT32.size)
     places = np.arange(depth, dtype=np.int32).reshape([depth if other == axis else 1 for other in range(rank)])
     hit = op.relation(ops.Equal(), column, op.weights("places", places))
+    # Only signed indices can count from the end.
     if indices.dtype not in {DType.UINT8, DType.BOOL}:
         from_end = op.relation(ops.Equal(), column, op.weights("places", places - np.int32(depth)))
         hit = op.binary(ops.LogicalOr(), hit, from_end)
@@ -174,6 +176,7 @@ def _gather(op: OpContext) -> tuple[Value, ...]:
     check_indices(op, positions.dtype.name)
     if positions.size and not -size <= positions.min() <= positions.max() < size:
         raise GraphError(op.node.place, f"picks positions that are not in dimension {axis} of {value.tensor}")
+    # The remainder is never negative in numpy: positions that count from the end become those from the front.
     positions = positions % size
     if positions.ndim == 0:
         return (_picked(op, value, axis, int(positions)),)

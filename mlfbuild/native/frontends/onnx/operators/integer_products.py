@@ -222,9 +222,8 @@ def _in_integers(op: OpContext) -> Value | None:
     stored, offsets = _stored(op, weights)
     source, filters = image(op, rows.value), two_dimensional(op, rows.value, stored)
     window = sliding(op, (source.shape[1], source.shape[2]), filters.shape[2:])
-    reach = [(window.filter[axis] - 1) * window.dilation[axis] + 1 for axis in (0, 1)]
     # The kernel has neither padding wider than the filter nor offsets for depthwise filters.
-    if any(max(window.padding[axis]) >= reach[axis] for axis in (0, 1)) or (depthwise and offsets.any()):
+    if any(max(window.padding[axis]) >= window.reach[axis] for axis in (0, 1)) or (depthwise and offsets.any()):
         return None
     options = window.stride, window.dilation, window.padding
     layer: ops.Conv2D | ops.DepthwiseConv2D = ops.Conv2D(*options)

@@ -15,6 +15,7 @@ import numpy as np
 
 from mlfbuild.native.frontends.onnx.conversion.classification import (
     both_classes,
+    check_not_transformed,
     class_labels,
     greatest_class,
     labelled,
@@ -275,8 +276,7 @@ def _binary(
 
 
 def _regressor(op: OpContext) -> tuple[Value, ...]:
-    if op.text("post_transform", "NONE") != "NONE":
-        raise op.unsupported(f"post_transform {op.text('post_transform', '')} is not supported", "use NONE")
+    check_not_transformed(op)
     targets = op.integer("n_targets", 1)
     aggregate = op.text("aggregate_function", "SUM")
     forest = _parallel(op, "target")

@@ -8,7 +8,7 @@ import numpy as np
 
 from mlfbuild.native.graph.bases.accumulate import Sums
 from mlfbuild.native.graph.bases.binary import WHOLE, Arithmetic
-from mlfbuild.native.graph.fixed_point import Raw, high_multiply, reciprocal_of_one_plus, shift_right
+from mlfbuild.native.graph.fixed_point import bit_lengths, high_multiply, reciprocal_of_one_plus, shift_right
 from mlfbuild.native.graph.quantize import Rescale, activation_range
 from mlfbuild.native.graph.rescales import divide_rescale
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
@@ -18,7 +18,7 @@ class Div(Arithmetic):
     """Element-wise quotient, truncated for int32 and int64.
 
     If the divisor is 0, a quantised quotient is the greatest or the least value, by the sign of the dividend, or 0 if
-    that is 0, too; an int32 or int64 quotient is 0.
+    that is also 0; an int32 or int64 quotient is 0.
     """
 
     rounded_quotient: bool = field(default=False, repr=False)
@@ -47,9 +47,9 @@ class Div(Arithmetic):
         # The sign goes to the dividend, because the reciprocal is made of a magnitude.
         dividend = np.where(y < 0, -x, x).astype(np.int64)
         divisor = np.maximum(np.abs(y), 1).astype(np.int64)
-        divisor_headroom = 32 - _bits(divisor)
+        divisor_headroom = 32 - bit_lengths(divisor)
         # A negative number has as many bits as its complement: -128 fits into 7 bits and the sign.
-        headroom = 31 - _bits(np.where(dividend < 0, ~dividend, dividend))
+        headroom = 31 - bit_lengths(np.where(dividend < 0, ~dividend, dividend))
         # The divisor is scaled to [1, 2), the range of the iteration; the shift below removes the scaling.
         inverse = reciprocal_of_one_plus((divisor << divisor_headroom) - (1 << 31))
         quotient = high_multiply(high_multiply(dividend << headroom, inverse), rescale.multiplier)
@@ -60,8 +60,3 @@ class Div(Arithmetic):
         # sign, and 0 / 0 is 0. LiteRT Micro stops there.
         stored = np.where(y == 0, np.sign(dividend) << 16, stored) + output.affine.zero_point
         return np.clip(stored, *activation_range(self.activation, output)).astype(output.dtype.numpy)
-
-
-def _bits(value: Raw) -> Raw:
-    """Return the bit length of each integer ``value`` >= 0."""
-    return np.frexp(value)[1].astype(np.int64)

@@ -65,7 +65,7 @@ class TreeEnsemble(Operator):
             or rules.rank(source, 2)
             or rules.first(_check_table(*pair) for pair in zip(tables, _tables(source), strict=True))
             or rules.shape(outputs[0], (source.shape[0], tables[-1].elements))
-            or _check_trees(source.shape[1], [_data(table) for table in tables])
+            or _check_trees(source.shape[1], [table.known for table in tables])
         )
 
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
@@ -100,10 +100,6 @@ def _tables(source: Tensor) -> Iterator[tuple[str, tuple[DType, int]]]:
     for name, (dtype, rank) in _TABLES.items():
         exact = name == "thresholds" and source.dtype is not DType.FLOAT32
         yield name, (DType.INT32 if exact else dtype, rank)
-
-
-def _data(table: Tensor) -> Array:
-    return table.known
 
 
 def _check_table(table: Tensor, wanted: tuple[str, tuple[DType, int]]) -> str | None:

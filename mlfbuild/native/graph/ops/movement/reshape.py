@@ -32,19 +32,12 @@ class Squeeze(Reshape):
     name = "SQUEEZE"
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
-        return super()._check(source, output) or _same_but_for_ones(source, output)
+        if [size for size in source.shape if size != 1] != [size for size in output.shape if size != 1]:
+            return super()._check(source, output) or f"{source} and {output} differ in more than dimensions of 1"
+        return super()._check(source, output)
 
 
-class ExpandDims(Reshape):
-    """Inserts a dimension of size 1."""
+class ExpandDims(Squeeze):
+    """Inserts dimensions of size 1."""
 
     name = "EXPAND_DIMS"
-
-    def _check(self, source: Tensor, output: Tensor) -> str | None:
-        return super()._check(source, output) or _same_but_for_ones(source, output)
-
-
-def _same_but_for_ones(source: Tensor, output: Tensor) -> str | None:
-    if [size for size in source.shape if size != 1] == [size for size in output.shape if size != 1]:
-        return None
-    return f"{source} and {output} differ in more than dimensions of 1"

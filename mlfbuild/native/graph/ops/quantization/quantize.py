@@ -151,10 +151,11 @@ class DynamicQuantize(Operator):
             least, greatest = np.fmin.reduce(value, axis=None, initial=0), np.fmax.reduce(value, axis=None, initial=0)
             scale = np.float32(1) if least == greatest else np.float32((greatest - least) / np.float32(255))
             # Half to even, as ONNX prescribes; QUANTIZE above rounds halves away from zero, as TFLite does.
-            zero_point = np.rint(_number(np.clip(-least / scale, 0, 255), 0))
-            stored = np.clip(_number(np.rint(value / scale), 0) + zero_point, 0, 255) - 128
+            zero_point = np.rint(_number(np.clip(-least / scale, 0, 255)))
+            stored = np.clip(_number(np.rint(value / scale)) + zero_point, 0, 255) - 128
         return stored.astype(np.int8), np.array(scale, np.float32), np.array(zero_point - 128).astype(np.int8)
 
 
-def _number(values: Array, replacement: float) -> Array:
-    return np.where(np.isnan(values), np.float32(replacement), values)
+def _number(values: Array) -> Array:
+    """Return ``values`` with 0 in place of NaN; infinities stay, unlike with ``numpy.nan_to_num``."""
+    return np.where(np.isnan(values), np.float32(0), values)

@@ -57,7 +57,7 @@ class SignalFilterBank(Operator):
             own, other = ((each[first : first + width] * part).sum(dtype=np.uint64) for each in (weights, others))
             sums.append(np.add(own, carried, dtype=np.uint64))
             carried = other
-        # The first entry is no band: it only has what is carried into the first one.
+        # The first entry is not a band: it only has what is carried into the first one.
         return (np.array(sums[1:], np.uint64),)
 
 

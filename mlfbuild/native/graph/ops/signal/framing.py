@@ -210,7 +210,7 @@ class Col2Im(Operator):
             places = [
                 at * dilation - before + np.arange(count) * stride for at, dilation, before, count, stride, _ in lines
             ]
-            # Windows may cover padding, which is no part of the image.
+            # Windows may cover padding, which is not part of the image.
             kept = [(place >= 0) & (place < size) for place, size in zip(places, self.size, strict=True)]
             to = np.ix_(range(len(total)), *(place[keep] for place, keep in zip(places, kept, strict=True)))
             own = (slice(None), *tap)
