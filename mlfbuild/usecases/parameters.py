@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from mlfbuild.archive import open_archive, write_archive
 from mlfbuild.compilers import compiler_called
-from mlfbuild.core import CheckFailedError, Trust, UsageError, counted, write_atomic
+from mlfbuild.core import CheckFailedError, MlfError, Trust, UsageError, counted, write_atomic
 from mlfbuild.jobs import QuantizeStep, check_replaced, is_model, make_quantized, target_jobs
 from mlfbuild.library import (
     BLOB_MAGIC,
@@ -40,6 +40,7 @@ from mlfbuild.library import (
     dtype_called,
     read_blob,
 )
+from mlfbuild.library.keys import InterfaceNames
 from mlfbuild.project import Project
 from mlfbuild.targets import CPUS
 from mlfbuild.usecases.run import ArchiveRun, RunInputs, run_archive
@@ -52,6 +53,8 @@ _FIRST_LINES = {
     "size": "has another size",
 }
 """First word of a line of a structure -> what is wrong if it differs."""
+_OF_NETWORKS = ("trees", "tree-room", "tflm")
+"""Options that the compiler refuses for networks without certain operators."""
 
 
 @dataclass(frozen=True)
@@ -198,7 +201,28 @@ def _new_library(wanted: NewParameters, firmware: _Firmware, folder: Path) -> Li
         step = replace(firmware.quantize, source=source, made=folder / f"{firmware.request.name}{source.suffix}")
         make_quantized(step)
         source = step.made
-    return compiler_called("native").compile(replace(firmware.request, source=source))
+    request = replace(firmware.request, source=source)
+    try:
+        return compiler_called("native").compile(request)
+    except UsageError:
+        _check_operators(wanted, firmware.library, request)
+        raise
+
+
+def _check_operators(wanted: NewParameters, old: Library, request: CompileRequest) -> None:
+    """Raise ``CheckFailedError`` if the new network has other operators than ``old``.
+
+    For a ``request`` that was refused: it fits the firmware's model, and that it does not fit this one follows from
+    the operators, which say more than an option for trees or a name too few.
+    """
+    options = {key: value for key, value in request.options.items() if key not in _OF_NETWORKS}
+    try:
+        new = compiler_called("native").compile(replace(request, options=options, interface=InterfaceNames()))
+    except MlfError:
+        return  # the refusal of the whole request is the one to report
+    texts = [_text(_module(each, where), "txt") for each, where in _named(wanted, old, new)]
+    if any(was != now for was, now in _operators(*texts)):
+        _check_structures(texts[0], texts[1], wanted)
 
 
 def _module(library: Library, where: str) -> Module:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mlfbuild.library import read_blob
+from support.classical_networks import forest_regressor, linear_pipeline
 from support.command import Folder
 from support.firmware_repo import tiny_network, two_layers
 
@@ -44,6 +45,23 @@ def test_another_structure_is_refused(desk: Folder) -> None:
     words = ("parameters", "new.tflite", "--for", "alpha", "-o", "new.bin")
     assert desk.refused(*words) == (1, "other-structure", "new.tflite: operator 1")
     assert not (desk.root / "new.bin").exists()
+
+
+def test_another_structure_says_more_than_an_option_or_a_name_that_follows_from_it(desk: Folder) -> None:
+    (desk.root / "forest.onnx").write_bytes(forest_regressor())
+    (desk.root / "pipeline.onnx").write_bytes(linear_pipeline())
+    project = desk.root / "mlfbuild.yml"
+    keys = "{source: forest.onnx, parameters: replaceable, options: {tree-room: 4 KiB}, interface: {outputs: [y]}}"
+    project.write_text(project.read_text().replace("models:\n", f"models:\n  forest: {keys}\n", 1))
+    for source in ("new.tflite", "pipeline.onnx"):
+        words = ("parameters", source, "--for", "forest", "-o", "new.bin")
+        assert desk.refused(*words) == (1, "other-structure", f"{source}: operator 0")
+    # The option does not fit the old network, and both have the same operators.
+    desk.run(
+        "compile", "pipeline.onnx", "--cpu", "host", "-o", "old.tar", "-O", "parameters=replaceable", "-q", status=0
+    )
+    words = ("parameters", "pipeline.onnx", "--for", "old.tar", "-o", "b", "-O", "tree-room=4KiB")
+    assert desk.refused(*words) == (2, "trees-without-trees", "pipeline: options.tree-room")
 
 
 def test_bad_requests(desk: Folder) -> None:
