@@ -25,7 +25,7 @@ import numpy.typing as npt
 from mlfbuild.archive import open_archive, write_archive
 from mlfbuild.compilers import compiler_called
 from mlfbuild.core import CheckFailedError, MlfError, Trust, UsageError, counted, write_atomic
-from mlfbuild.jobs import QuantizeStep, check_replaced, is_model, make_quantized, target_jobs
+from mlfbuild.jobs import QuantizeStep, check_replaced, is_model, make_quantized, open_if_archive, target_jobs
 from mlfbuild.library import (
     BLOB_MAGIC,
     REPLACEABLE,
@@ -195,7 +195,7 @@ def _firmware(wanted: NewParameters, project: Project | None) -> _Firmware:
 def _new_library(wanted: NewParameters, firmware: _Firmware, folder: Path) -> Library:
     """Return the library of the new network; it is quantised as the firmware's model is in its build."""
     if not is_model(wanted.source):
-        return open_archive(wanted.source, firmware.trust)
+        return open_if_archive(wanted.source, firmware.trust)
     source = wanted.source
     if firmware.quantize is not None:
         step = replace(firmware.quantize, source=source, made=folder / f"{firmware.request.name}{source.suffix}")

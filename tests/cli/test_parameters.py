@@ -70,6 +70,9 @@ def test_bad_requests(desk: Folder) -> None:
     assert desk.run(*alpha, "-o", "mine.txt").status == 6
     assert desk.refused(*alpha, "-o", "b", "-O", "memory=fastest") == (2, "options-of-project-model", "-O")
     assert desk.refused(*alpha, "-o", "b", "--self-test", "1000") == (2, "too-few-cases", "--self-test")
+    (desk.root / "main.c").write_text("int main(void) { return 0; }\n" * 40)
+    words = ("parameters", "main.c", "--for", "alpha", "-o", "b")
+    assert desk.refused(*words) == (5, "unsupported-model-file", "main.c")
     status, code, place = desk.refused("parameters", "new.tflite", "--for", "beta", "-o", "b")
     assert (status, code, place.endswith("mlfbuild.yml: models.beta")) == (2, "parameters-linked", True)
     desk.run("compile", "models/alpha.tflite", "--cpu", "host", "-o", "plain.tar", "-q", status=0)
