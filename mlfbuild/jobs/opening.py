@@ -29,6 +29,8 @@ def is_model(path: Path) -> bool:
     if SOURCES.get(source_suffix(path.name)) == "native":
         return not looks_like_archive(path)
     try:
+        if path.is_fifo():  # opening it as an archive refuses it, instead of waiting for a writer
+            return False
         with path.open("rb") as file:
             # The file identifier of FlatBuffers follows the offset of the root table; TFLite's is TFL3.
             return file.read(8)[4:] == b"TFL3"

@@ -269,6 +269,8 @@ def _check_structures(old: str, new: str, wanted: NewParameters) -> None:
         if not word.isdigit():
             reason = f"{_FIRST_LINES.get(word, 'has another structure')}: {about} instead of {other}"
     hint = "train the same architecture, or build new firmware"
+    if Path(wanted.firmware).suffix == ".tar" and _shapes(was) == _shapes(now):
+        hint = f"add the options with which {wanted.firmware} was compiled, each with -O, or build new firmware"
     if word == "kernels":
         hint = "use the version of mlfbuild that built the firmware"
     raise CheckFailedError("other-structure", place=place, reason=reason, hint=hint)
@@ -284,6 +286,10 @@ def _part_that_differs(line: str, other: str) -> tuple[str, str]:
     """Return the first parts of two lines that differ: shapes, kernel and code, or values."""
     parts = (each.partition(" ")[2].split("; ") for each in (line, other))
     return next(((a, b) for a, b in zip(*parts, strict=False) if a != b), (line, other))
+
+
+def _shapes(line: str) -> str:
+    return line.partition("; ")[0]
 
 
 def _run(library: Library, path: Path, inputs: RunInputs) -> ArchiveRun:

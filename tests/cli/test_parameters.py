@@ -1,5 +1,6 @@
 """``mlfbuild parameters``, and the key ``parameters`` of a model."""
 
+import os
 from collections.abc import Callable
 
 import numpy as np
@@ -73,6 +74,11 @@ def test_bad_requests(desk: Folder) -> None:
     (desk.root / "main.c").write_text("int main(void) { return 0; }\n" * 40)
     words = ("parameters", "main.c", "--for", "alpha", "-o", "b")
     assert desk.refused(*words) == (5, "unsupported-model-file", "main.c")
+    os.mkfifo(desk.root / "pipe")
+    assert desk.refused("parameters", "pipe", "--for", "alpha", "-o", "b") == (5, "input-is-pipe", "pipe")
+    for option, value in (("--target", "host"), ("--file", "mlfbuild.yml")):
+        words = ("parameters", "new.tflite", "--for", "old.tar", "-o", "b", option, value)
+        assert desk.refused(*words) == (2, "option-not-applicable", option)
     status, code, place = desk.refused("parameters", "new.tflite", "--for", "beta", "-o", "b")
     assert (status, code, place.endswith("mlfbuild.yml: models.beta")) == (2, "parameters-linked", True)
     desk.run("compile", "models/alpha.tflite", "--cpu", "host", "-o", "plain.tar", "-q", status=0)
