@@ -193,3 +193,9 @@ def test_bill_lists_the_parameters(product: Folder) -> None:
     for form in ("cyclonedx", "spdx"):
         text = product.run("sbom", "--target", "pc", "--as", form).out
         assert sha256(data) in text and (form != "cyclonedx" or cyclonedx_mistake(text) is None)
+
+
+def test_what_is_no_image_or_build_folder(product: Folder) -> None:
+    assert product.refused("provenance", "main.c", "--target", "pc") == (5, "not-an-elf-image", "main.c")
+    refused = (2, "no-build-folder", "--build-dir gone")
+    assert product.refused("provenance", ELF, "--build-dir", "gone") == refused
