@@ -109,7 +109,7 @@ def check_signed(path: Path, data: bytes, trust: Trust) -> Signer:
     """
     signature = signature_path(path)
     if not signature.exists() and data.startswith(SIGNATURE_MARK):
-        raise CheckFailedError("signature-of-signature", place=path, reason="is itself a signature", hint="omit it")
+        raise CheckFailedError("signature-missing", place=path, reason="is itself a signature", hint="omit it")
     if not signature.exists():
         reason, hint = f"is not signed: there is no {signature.name}", "get the signature, or use `mlfbuild sign`"
         raise CheckFailedError("signature-missing", place=path, reason=reason, hint=hint)

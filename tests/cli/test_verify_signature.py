@@ -60,7 +60,7 @@ def test_good_signatures(signed: Folder, arguments: str, identity: str) -> None:
         ("good --signers bob-only", (1, "signer-unknown")),
         ("good --signers alice.pub", (1, "signer-unknown")),
         ("good --signers alice", (1, "signer-unknown")),
-        ("good.sig --signers signers", (1, "signature-of-signature")),
+        ("good.sig --signers signers", (1, "signature-missing")),
         ("pipe --signers signers", (5, "input-is-pipe")),
         ("good --signers expired", (1, "signer-not-allowed")),
         ("good --signers of-git", (1, "signer-not-allowed")),
