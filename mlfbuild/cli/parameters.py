@@ -10,6 +10,7 @@ import click
 from mlfbuild.cli.options import FILE, SharedOptions, setting, verb
 from mlfbuild.cli.output.printing import show_result
 from mlfbuild.cli.output.progress import working
+from mlfbuild.core import UsageError
 
 
 @verb("file", "format")
@@ -45,9 +46,13 @@ def parameters(
     from mlfbuild.jobs import load
     from mlfbuild.usecases import NewParameters, make_parameters
 
+    of_archive = Path(firmware).suffix == ".tar"
+    if of_archive and ("file" in options.given or target is not None):
+        option = "--file" if target is None else "--target"
+        raise UsageError.not_applicable(option, f"{firmware} records its core", "omit it, or name a model with --for")
     chosen = dict(setting(each) for each in settings)
     wanted = NewParameters(new, firmware, output, number, vectors, tests, target, chosen)
-    project = None if Path(firmware).suffix == ".tar" else load(options.file)
+    project = None if of_archive else load(options.file)
     with working(options, f"comparing {new} with {firmware}"):
         made = make_parameters(wanted, project)
     show_result(options, {**asdict(made), "path": str(made.path)}, made.text())

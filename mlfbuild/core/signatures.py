@@ -33,6 +33,7 @@ from pathlib import Path
 from mlfbuild.core.errors import CheckFailedError, InputFileError, MlfError, ProcessFailedError, ToolNotFoundError
 from mlfbuild.core.files import open_binary, read_bytes, write_atomic
 from mlfbuild.core.processes import LOOK, find_tool, running
+from mlfbuild.core.text import shown
 
 NAMESPACE = "mlfbuild"
 """The namespace of signatures: ``ssh-keygen -n``."""
@@ -40,6 +41,10 @@ SIGNATURE_MARK = b"-----BEGIN SSH SIGNATURE-----"
 """The first line of a signature file."""
 _TOOL = "ssh-keygen"
 _KEY = re.compile(r"with (\S+) key (SHA256:\S+)")
+_KEYS = (b"-----BEGIN ", b"ssh-", b"ecdsa-", b"sk-")
+"""The first bytes of private and public keys."""
+_DAMAGED = re.compile("invalid|missing|bad ")
+"""In messages about lines that are not understood; other messages are about limits, such as a date."""
 _AT_LINE = re.compile(r"^signers:(\d+): (.*)$", re.MULTILINE)
 """The message of ``ssh-keygen`` about a line of the copy of the allowed signers."""
 
@@ -75,7 +80,7 @@ def signature_path(path: Path) -> Path:
 def sign_bytes(data: bytes, key: Path) -> bytes:
     """Return the signature file of ``data``; ``key`` is a private key, or the public key of one in ``ssh-agent``.
 
-    ``ssh-keygen`` may ask for a passphrase in the terminal. Raises ``InputFileError`` if there is no such key,
+    ``ssh-keygen`` may ask for a passphrase in the terminal. Raises ``InputFileError`` if the file is missing or no key,
     ``ProcessFailedError`` with its output if ``ssh-keygen`` refuses the key, and ``ToolNotFoundError``.
     """
     open_binary(key, "key").close()
@@ -86,6 +91,9 @@ def sign_bytes(data: bytes, key: Path) -> bytes:
         words = ["-q", "-Y", "sign", "-n", NAMESPACE, "-f", str(key.absolute()), content.name]
         status, _, printed = _ssh_keygen(words, Path(folder))
         if status != 0:
+            if not read_bytes(key, "key").lstrip().startswith(_KEYS):
+                hint = "name a private key of ssh-keygen, or the public key of one in ssh-agent"
+                raise InputFileError("not-a-key", place=key, reason="is not a key", hint=hint)
             raise ProcessFailedError(
                 "signing-failed", printed, place=key, reason="ssh-keygen cannot sign with this key", hint=LOOK
             )
@@ -100,6 +108,8 @@ def check_signed(path: Path, data: bytes, trust: Trust) -> Signer:
     ``ToolNotFoundError`` without ``ssh-keygen``.
     """
     signature = signature_path(path)
+    if not signature.exists() and data.startswith(SIGNATURE_MARK):
+        raise CheckFailedError("signature-missing", place=path, reason="is itself a signature", hint="omit it")
     if not signature.exists():
         reason, hint = f"is not signed: there is no {signature.name}", "get the signature, or use `mlfbuild sign`"
         raise CheckFailedError("signature-missing", place=path, reason=reason, hint=hint)
@@ -143,18 +153,20 @@ def _refusal(place: object, data: bytes, folder: Path, trust: Trust, printed: st
         reason, hint = "its signature is damaged, or is none of ssh-keygen", "get the signature again"
         return InputFileError("signature-damaged", place=place, reason=reason, hint=hint)
     # The key is good, so the file of allowed signers refuses it. It may say why.
-    limits = [f"{trust.signers}:{line}: {why}" for line, why in _AT_LINE.findall(printed) if "invalid" not in why]
+    limits = [f"{trust.signers}:{line}: {why}" for line, why in _AT_LINE.findall(printed) if not _DAMAGED.search(why)]
     if limits:
         hint = "let an allowed signer sign the file"
         return CheckFailedError("signer-not-allowed", place=place, reason=limits[0], hint=hint)
     if trust.identity:
-        reason = f"is signed with the key {_key(text)}, which {trust.signers} does not list as {trust.identity}"
+        reason = f"is signed with the key {_key(text)}, which {trust.signers} does not list as {shown(trust.identity)}"
         hint = "let that person sign it, or correct --identity"
         return CheckFailedError("signer-of-other-identity", place=place, reason=reason, hint=hint)
-    damaged = [line for line, why in _AT_LINE.findall(printed) if "invalid" in why]
-    but = f" (its line {damaged[0]} is damaged)" if damaged else ""
-    reason = f"is signed with the key {_key(text)}, which {trust.signers} does not list{but}"
+    damaged = [line for line, why in _AT_LINE.findall(printed) if _DAMAGED.search(why)]
+    reason = f"is signed with the key {_key(text)}, which {trust.signers} does not list"
     hint = f"if you trust the key, add it to {trust.signers.name}"
+    if damaged:
+        reason += f" (its line {damaged[0]} is damaged)"
+        hint = "write an identity before each public key: me@example.com ssh-ed25519 AAAA..."
     return CheckFailedError("signer-unknown", place=place, reason=reason, hint=hint)
 
 

@@ -39,6 +39,6 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.ethos_u.stream import StreamFacts, StreamRegion, check_payload
-    from mlfbuild.ethos_u.vela import VelaResult, compile_with_vela, system_config_of, vela_version
+    from mlfbuild.ethos_u.vela import VelaResult, compile_with_vela, system_config_of, unknown_operators, vela_version
 else:
     __getattr__ = lazy_attributes(__name__)

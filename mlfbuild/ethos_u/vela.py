@@ -16,12 +16,14 @@ from mlfbuild.core import (
     EXTRAS,
     LOOK,
     InputFileError,
+    Mistake,
     ProcessFailedError,
     ToolNotFoundError,
     UsageError,
     installed_version,
     require_extra,
     run,
+    unknown,
 )
 from mlfbuild.library import NpuEstimate, NpuLayer
 from mlfbuild.library.keys import DEDICATED_SRAM, SHARED_SRAM, SRAM_ONLY, Npu
@@ -48,7 +50,6 @@ _REASON = re.compile(
     re.MULTILINE,
 )
 _WRONG_OPTION = re.compile(r"^ethosu\.vela\.errors\.C\w+OptionError: '?Error: (?P<reason>[^\n]*?)'?$", re.MULTILINE)
-_UNKNOWN_OPERATOR = re.compile(r"Unrecognised ignore_ops value '(?P<name>\w+)'")
 _KIB = 1024
 
 
@@ -93,13 +94,31 @@ def vela_version(python: str | None) -> str:
         ) from None
 
 
+def unknown_operators(npu: Npu) -> Iterator[tuple[int, Mistake]]:
+    """Yield the index and the mistake of each name in ``keep-on-core`` that no operator of TFLite has.
+
+    Vela 5.2 accepts exactly the names of TFLite's schema, so that they are known without running it.
+    """
+    if not npu.keep_on_core:
+        return
+    from tflite.BuiltinOperator import BuiltinOperator  # takes half a second, and few projects name operators
+
+    known = [name for name, code in vars(BuiltinOperator).items() if isinstance(code, int)]
+    for index, name in enumerate(npu.keep_on_core):
+        if name not in known:
+            yield index, unknown("TFLite operator", name, known)
+
+
 def compile_with_vela(data: bytes, npu: Npu, place: Path, tensors: Collection[str] = ()) -> VelaResult:
     """Compile the TFLite file ``data``, which messages call ``place``, for ``npu``.
 
     ``tensors`` are the names in the file, to which estimates are assigned. The same file, keys and version of Vela give
-    the same result. Raises ``ToolNotFoundError`` without Vela, ``UsageError`` for a configuration that it lacks,
-    ``ProcessFailedError`` with its output if it fails, and ``InputFileError`` if it does not write what is expected.
+    the same result. Raises ``ToolNotFoundError`` without Vela, ``UsageError`` for a configuration or an operator that
+    it lacks, ``ProcessFailedError`` with its output if it fails, and ``InputFileError`` if it does not write what is
+    expected.
     """
+    for index, mistake in unknown_operators(npu):
+        raise mistake.error(f"npu.keep-on-core[{index}]")
     version = vela_version(npu.python)
     with tempfile.TemporaryDirectory(prefix="mlfbuild-vela-") as name:
         folder = Path(name)
@@ -121,15 +140,11 @@ def compile_with_vela(data: bytes, npu: Npu, place: Path, tensors: Collection[st
 
 
 def _refuse_keys(printed: str) -> None:
-    """Raise ``UsageError`` if ``printed``, the output of Vela, says that its options or its configuration are wrong."""
+    """Raise ``UsageError`` if ``printed``, the output of Vela, says that its configuration is wrong."""
     found = _WRONG_OPTION.search(printed)
     if found is not None:
         reason = f"Vela refuses a key: {found['reason']}"
         raise UsageError("npu-refused-by-vela", place="npu", reason=reason, hint="correct system-config or config")
-    unknown = _UNKNOWN_OPERATOR.search(printed)
-    if unknown is not None:
-        reason, hint = f"Vela has no operator {unknown['name']}", "use the name in TFLite, such as SOFTMAX"
-        raise UsageError("npu-refused-by-vela", place="npu.keep-on-core", reason=reason, hint=hint)
 
 
 def _arguments(npu: Npu) -> Iterator[str]:

@@ -7,7 +7,15 @@ from collections.abc import Iterator, Sequence
 from mlfbuild.executor.identity import has_identity, print_identity, read_identity
 from mlfbuild.executor.runtime import BUNDLED_HEADER, RUNTIME_NAME, WORKSPACE_HEADER
 from mlfbuild.executor.static_memory import StaticMemory
-from mlfbuild.library import CInterface, Module, facts_header, macro_prefix, sanitize_name, struct_prefix
+from mlfbuild.library import (
+    CInterface,
+    Module,
+    facts_header,
+    macro_prefix,
+    print_static_pools,
+    sanitize_name,
+    struct_prefix,
+)
 from mlfbuild.library.cgen import ALIGNMENT, BUSY, PARAMS_SECTION, busy_name, notice, print_exclusive_call, wrapped
 
 
@@ -58,7 +66,7 @@ def print_around(module: Module, memory: StaticMemory) -> str:
             *([print_identity(module), ""] if has_identity(module) else []),
             memory.definition(),
             "",
-            *(print_static_pools(module, memory) if memory.passed else ()),
+            *(_static_pools(module, memory) if memory.passed else ()),
             *_function(memory, f"{prefix}_{run}", parameters, kinds, body, str(BUSY)),
             *unhooked,
             "",
@@ -66,10 +74,10 @@ def print_around(module: Module, memory: StaticMemory) -> str:
     )
 
 
-def print_static_pools(module: Module, memory: StaticMemory) -> Iterator[str]:
+def _static_pools(module: Module, memory: StaticMemory) -> Iterator[str]:
     """Yield the function that returns the pools that firmware passes: those in ``memory``, and those of constants."""
     prefix = struct_prefix(module.name)
-    members = dict(memory.passed_addresses())
+    addresses = {sanitize_name(name): address for name, address in memory.passed_addresses()}
     for pool in module.pools:
         if pool.external and pool.kind == "constant":
             name = sanitize_name(pool.name)
@@ -77,13 +85,8 @@ def print_static_pools(module: Module, memory: StaticMemory) -> Iterator[str]:
             yield f'__attribute__((section("{PARAMS_SECTION}"), aligned({ALIGNMENT})))'
             yield from [f"static const uint8_t {prefix}_{name}[{macro}_SIZE] = {{", f"    {macro}_DATA", "};", ""]
             # The struct has pointers to memory that is not constant, also for constants.
-            members[pool.name] = f"(void *)(uintptr_t){prefix}_{name}"
-    function, kind = f"mlf_{name_in_c(prefix)}_static_pools", f"struct {prefix}_workspace_pools"
-    # Otherwise GCC puts all functions of the file into one section, and linkers could not drop the memory.
-    yield f'__attribute__((section(".text.{function}")))'
-    yield from [f"{kind} {function}(void)", "{", f"    {kind} pools;", ""]
-    yield from (f"    pools.{sanitize_name(name)} = {address};" for name, address in members.items())
-    yield from ["    return pools;", "}", ""]
+            addresses[name] = f"(void *)(uintptr_t){prefix}_{name}"
+    yield from [print_static_pools(name_in_c(prefix), addresses), ""]
 
 
 def workspace_header(*, bundled: bool) -> str:

@@ -85,7 +85,7 @@ if TYPE_CHECKING:
         CompileJob, FirmwareJob, ProfileJob, TargetJob, image_title, run_budgets_on, run_limits,
     )
     from mlfbuild.jobs.on_farm import board_resource, make_on_farm, make_tree, programs_of, tree_files
-    from mlfbuild.jobs.opening import chosen_modules, is_model, open_beside, open_model
+    from mlfbuild.jobs.opening import chosen_modules, is_model, kinds_named, open_beside, open_if_archive, open_model
     from mlfbuild.jobs.outputs import check_arrays_output, check_output, check_replaced
     from mlfbuild.jobs.pins import locked, locked_pins, pinned, with_pins
     from mlfbuild.jobs.placement import ParamsBinary, check_placed, placement_of, write_params_binary

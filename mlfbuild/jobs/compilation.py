@@ -10,7 +10,7 @@ from mlfbuild import archive
 from mlfbuild.compilers import compiler_called
 from mlfbuild.core import UnsupportedModelError, file_sha256, open_binary
 from mlfbuild.jobs.model_job import CompileJob
-from mlfbuild.library import Fact, Library, corrected_sources
+from mlfbuild.library import Fact, Library, Module, corrected_sources
 from mlfbuild.library.keys import Placement
 
 __all__ = ["Compiled", "check_ram", "compile_model", "compiled_library", "remarks", "sizes"]
@@ -130,15 +130,17 @@ def check_ram(job: CompileJob, library: Library) -> None:
                 "arena-larger-than-ram",
                 place=f"{job.request.source}: module {module.name!r}",
                 reason=f"needs an arena of {arena:,} bytes{state}, but {limit}",
-                hint=_less_memory(job, module.name, job.ram_limit),
+                hint=_less_memory(job, module, job.ram_limit),
             )
 
 
-def _less_memory(job: CompileJob, module: str, limit: int) -> str:
+def _less_memory(job: CompileJob, module: Module, limit: int) -> str:
     """Return the hint for an arena larger than ``limit`` bytes: an option that reduces it enough, if there is one."""
     from mlfbuild.executor import ram_size
 
     advice = "choose a larger board or a smaller model"
+    if any(pool.external for pool in module.pools):  # firmware may pass memory that the project does not describe
+        advice = "describe the memory for it in memories of the target and of the model, or choose a larger board"
     if job.ram_name:
         advice = f"give it more of {job.ram_name} or another memory in memories, or choose a smaller model"
     options = {**job.request.options, "memory": "smallest"}
@@ -148,7 +150,7 @@ def _less_memory(job: CompileJob, module: str, limit: int) -> str:
         return advice
     # Compiling again takes as long as the first time, but only after an error, and the hint is then a fact.
     library = compiler.compile(replace(job.request, options=options))
-    (need,) = (ram_size(other) for other in library.modules if other.name == module)
+    (need,) = (ram_size(other) for other in library.modules if other.name == module.name)
     if need <= limit:
         return f"set 'options: {{memory: smallest}}', with which the model needs {need:,} bytes"
     return f"{advice} ('options: {{memory: smallest}}' would still need {need:,} bytes)"

@@ -13,7 +13,7 @@ from pathlib import Path
 from mlfbuild.archive import open_archive
 from mlfbuild.archive.tar import looks_like_archive
 from mlfbuild.compilers import compiler_called, exported_cpu
-from mlfbuild.core import UsageError, listed, quoted, suggestion
+from mlfbuild.core import InputFileError, MlfError, Trust, UsageError, listed, quoted, suggestion
 from mlfbuild.jobs.project_jobs import default_name
 from mlfbuild.library import CompileRequest, Library
 from mlfbuild.project import SOURCES, source_suffix
@@ -29,6 +29,8 @@ def is_model(path: Path) -> bool:
     if SOURCES.get(source_suffix(path.name)) == "native":
         return not looks_like_archive(path)
     try:
+        if path.is_fifo():  # opening it as an archive refuses it, instead of waiting for a writer
+            return False
         with path.open("rb") as file:
             # The file identifier of FlatBuffers follows the offset of the root table; TFLite's is TFL3.
             return file.read(8)[4:] == b"TFL3"
@@ -41,13 +43,32 @@ def open_model(path: Path, cpu: str = "host", *, name: str = "", trace: bool = F
 
     ``name`` is the compiled model's name in C, by default that of the file. With ``trace``, its code exposes
     intermediate tensors. Both have no effect on an archive, and neither has ``cpu``. Nothing is written. Raises as
-    ``open_archive``, and as the native compiler.
+    ``open_if_archive``, and as the native compiler.
     """
     if not is_model(path):
-        return open_archive(path)
+        return open_if_archive(path)
     options = {"trace": True} if trace else {}
     request = CompileRequest(name or default_name(path), path, CPUS[cpu], options=options)
     return compiler_called("native").compile(request)
+
+
+def open_if_archive(path: Path, trust: Trust | None = None) -> Library:
+    """Open ``path``, which ``is_model`` did not take for a model, as ``open_archive`` does.
+
+    For commands that accept both: the error about a file of another kind is that of ``kinds_named``.
+    """
+    try:
+        return open_archive(path, trust)
+    except InputFileError as error:
+        raise kinds_named(error, path) from None
+
+
+def kinds_named(error: MlfError, path: Path) -> MlfError:
+    """Return the error of opening ``path`` as an archive, or one that names all kinds if it has the name of none."""
+    if error.code != "archive-not-tar" or source_suffix(path.name) in SOURCES:
+        return error
+    reason, hint = "is not a .tflite, .onnx or archive file", "name a file of one of these kinds"
+    return InputFileError("unsupported-model-file", place=path, reason=reason, hint=hint)
 
 
 def chosen_modules(library: Library, names: Collection[str], path: Path) -> Library:

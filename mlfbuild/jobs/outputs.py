@@ -10,13 +10,13 @@ from mlfbuild.archive.tar import is_plain_tar
 from mlfbuild.core import ConflictError, UsageError
 
 
-def check_output(output: Path, *sources: Path) -> None:
+def check_output(output: Path, *sources: Path, what: str = "archive") -> None:
     """Raise ``ConflictError`` if ``output`` is one of ``sources`` or exists and is not a plain tar.
 
-    Raises ``UsageError`` if it is a folder.
+    Raises ``UsageError`` if it is a folder. Messages name the file ``what``.
     """
     # An empty file is what mktemp or a shell redirection leaves, so it may be replaced.
-    check_replaced(output, sources, "archive", "plain tar", lambda path: not path.stat().st_size or is_plain_tar(path))
+    check_replaced(output, sources, what, "plain tar", lambda path: not path.stat().st_size or is_plain_tar(path))
 
 
 def check_arrays_output(output: Path, *sources: Path) -> None:

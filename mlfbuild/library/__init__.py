@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     )
     from mlfbuild.library.c_interface import (
         CInterface, HookedOperator, Member, brief, droppable_table, guarded, interface_parts, interface_structs,
-        print_hook_type, print_operators, print_static_hooked_run, print_static_pools_declaration,
+        print_hook_type, print_operators, print_static_hooked_run, print_static_pools, print_static_pools_declaration,
     )
     from mlfbuild.library.content import CHUNK, Content, LazyBytes, Stored, StoredFile, chunks, spooled, text_of
     from mlfbuild.library.data_type import C_TYPES, CODE_NAMES, element_size, parse_dtype, tensor_size

@@ -7,9 +7,10 @@ itself are 0 or negative, so firmware should use positive ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from mlfbuild.library.cgen import in_own_section
 from mlfbuild.library.names import macro_words, struct_prefix
 
 
@@ -263,3 +264,14 @@ def print_static_pools_declaration(module: str, *, workspace_io: bool) -> str:
         rf"\return pools for {maps}tvmgen_{module}_run",
     )
     return f"{about}\nstruct tvmgen_{module}_workspace_pools mlf_{module}_static_pools(void);"
+
+
+def print_static_pools(module: str, addresses: Mapping[str, str]) -> str:
+    """Return the definition of ``mlf_<module>_static_pools``.
+
+    ``addresses`` has the address of each pool, by the name of its member in C; ``module`` is the module's name in C.
+    """
+    function, kind = f"mlf_{module}_static_pools", f"struct tvmgen_{module}_workspace_pools"
+    members = [f"    pools.{member} = {address};" for member, address in addresses.items()]
+    head = [*in_own_section(function), f"{kind} {function}(void)", "{"]
+    return "\n".join([*head, f"    {kind} pools;", "", *members, "    return pools;", "}"])

@@ -171,7 +171,8 @@ def _decode(path: Path, data: bytes) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         place = end_of(data[: error.start].decode("utf-8-sig", errors="replace"))
-        mistake = Mistake("not-utf8", reason="not UTF-8 text", hint="save the file as UTF-8")
+        hint = "save the file as UTF-8, or name another one with -f"
+        mistake = Mistake("not-utf8", reason="not UTF-8 text", hint=hint)
         raise ProjectFileError([Problem(place, (), mistake).in_file(path)]) from None
 
 

@@ -12,7 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from mlfbuild.core import Diagnostic, Mistake, Trust
+from mlfbuild.core import Diagnostic, Mistake, Trust, in_quotes
 from mlfbuild.core.keys import (
     DERIVED,
     EXACT,
@@ -62,7 +62,20 @@ VECTORS_FOLDER = "tests"
 ALL = ("*",)
 """The default of a list of targets or models: all of them. The reader replaces it with their names."""
 
+
+def _of_groups(value: object) -> object:
+    """Refuse names that are in no group: the check of types would advise to put brackets around each."""
+    groups = value if isinstance(value, list) else [value]
+    alone = [*dict.fromkeys(group for group in groups if isinstance(group, str))]
+    if alone:
+        example = ", ".join(alone if len(alone) > 1 else [*alone, "MODEL"])
+        reason = f"expected a list of lists, got text {in_quotes(alone[0])}"
+        raise Mistake("wrong-type", reason=reason, hint=f"write [[{example}]]")
+    return value
+
+
 _Together = Annotated[tuple[str, ...], Rule(lambda _: None, {"minItems": 2})]
+_Groups = Annotated[tuple[_Together, ...], NOT_EMPTY, Convert(_of_groups, before=True)]
 _Vectors = Annotated[Mapping[Annotated[str, rules.MODULE_NAME], ProjectPath], NOT_EMPTY]
 
 
@@ -263,7 +276,7 @@ class Project(Keys):
     """Libraries that the code of models requires, by the name that archives use."""
     share_workspace: Annotated[tuple[str, ...], Rule(lambda _: None, {"minItems": 1})] = ()
     """Models that never run at the same time: an image has one workspace for all of them."""
-    concurrent: Annotated[tuple[_Together, ...], NOT_EMPTY] = ()
+    concurrent: _Groups = ()
     """Groups of models in `share-workspace` that may run at the same time, and need several workspaces: [[kws, vad]]"""
     budget_file: ProjectPath | None = None
     """Sizes of the images, committed to git, that `mlfbuild report --update-baseline` writes."""

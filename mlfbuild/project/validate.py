@@ -114,7 +114,8 @@ def _add(document: Document, details: ErrorDetails, kind_of_file: type[Keys]) ->
                 reason = "expected nothing but text in a list"
             document.add(path[:4], Mistake("wrong-type", reason=reason))
     else:
-        document.add(path, _mistake(details))
+        mistake, start = _mistake(details), f"begin with mlfbuild: {FORMAT_VERSION}, or name another file with -f"
+        document.add(path, mistake if path else Mistake(mistake.code, reason=mistake.reason, hint=start))
 
 
 def _unknown_key(path: KeyPath, known: Sequence[str], kind: type[Keys]) -> Mistake:

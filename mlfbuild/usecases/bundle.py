@@ -76,7 +76,7 @@ def bundle_archives(
     ``UsageError`` if the target or a module is unknown, a module or its vectors are named twice, or
     there is no module, and ``UnsupportedModelError`` if a module cannot be called in an image.
     """
-    check_output(output, *archives)
+    check_output(output, *archives, what="bundle")
     modules = _modules(archives)
     files = _vectors(vectors, list(modules))
     models = tuple(
@@ -144,7 +144,7 @@ def bundle_project(
 
     Raises ``UsageError`` if several targets are chosen.
     """
-    check_output(output)
+    check_output(output, what="bundle")
     chosen = target_jobs(project, targets, models)
     if len(chosen) != 1:
         names = listed([target.name for target in chosen])

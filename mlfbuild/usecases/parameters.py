@@ -25,8 +25,8 @@ import numpy.typing as npt
 
 from mlfbuild.archive import open_archive, write_archive
 from mlfbuild.compilers import compiler_called
-from mlfbuild.core import CheckFailedError, Trust, UsageError, counted, write_atomic
-from mlfbuild.jobs import QuantizeStep, check_replaced, is_model, make_quantized, target_jobs
+from mlfbuild.core import CheckFailedError, MlfError, Trust, UsageError, counted, write_atomic
+from mlfbuild.jobs import QuantizeStep, check_replaced, is_model, make_quantized, open_if_archive, target_jobs
 from mlfbuild.library import (
     BLOB_MAGIC,
     REPLACEABLE,
@@ -41,6 +41,7 @@ from mlfbuild.library import (
     dtype_called,
     read_blob,
 )
+from mlfbuild.library.keys import InterfaceNames
 from mlfbuild.project import Project
 from mlfbuild.targets import CPUS
 from mlfbuild.usecases.run import ArchiveRun, RunInputs, run_archive
@@ -53,6 +54,8 @@ _FIRST_LINES = {
     "size": "has another size",
 }
 """First word of a line of a structure -> what is wrong if it differs."""
+_OF_NETWORKS = ("trees", "tree-room", "tflm")
+"""Options that the compiler refuses for networks without certain operators."""
 
 
 @dataclass(frozen=True)
@@ -202,20 +205,41 @@ def _of_archive(library: Library, archive: Path, wanted: NewParameters) -> _Firm
 def _new_library(wanted: NewParameters, firmware: _Firmware, folder: Path) -> Library:
     """Return the library of the new network; it is quantised as the firmware's model is in its build."""
     if not is_model(wanted.source):
-        return open_archive(wanted.source, firmware.trust)
+        return open_if_archive(wanted.source, firmware.trust)
     source = wanted.source
     if firmware.quantize is not None:
         step = replace(firmware.quantize, source=source, made=folder / f"{firmware.request.name}{source.suffix}")
         make_quantized(step)
         source = step.made
     options = {**_reserved(_text(_module(firmware.library, wanted.firmware), "txt")), **firmware.request.options}
-    return compiler_called("native").compile(replace(firmware.request, source=source, options=options))
+    request = replace(firmware.request, source=source, options=options)
+    try:
+        return compiler_called("native").compile(request)
+    except UsageError:
+        _check_operators(wanted, firmware.library, request)
+        raise
 
 
 def _reserved(structure: str) -> dict[str, str]:
     """Return the option with the memory that firmware reserves for trees: by default, a forest's size decides it."""
     rooms = set(re.findall(r"stream uint32_t\[(\d+)\]", structure))
     return {"tree-room": f"{4 * int(rooms.pop())}"} if len(rooms) == 1 else {}
+
+
+def _check_operators(wanted: NewParameters, old: Library, request: CompileRequest) -> None:
+    """Raise ``CheckFailedError`` if the new network has other operators than ``old``.
+
+    For a ``request`` that was refused: it fits the firmware's model, and that it does not fit this one follows from
+    the operators, which say more than an option for trees or a name too few.
+    """
+    options = {key: value for key, value in request.options.items() if key not in _OF_NETWORKS}
+    try:
+        new = compiler_called("native").compile(replace(request, options=options, interface=InterfaceNames()))
+    except MlfError:
+        return  # the refusal of the whole request is the one to report
+    texts = [_text(_module(each, where), "txt") for each, where in _named(wanted, old, new)]
+    if any(was != now for was, now in _operators(*texts)):
+        _check_structures(texts[0], texts[1], wanted)
 
 
 def _module(library: Library, where: str) -> Module:
@@ -262,6 +286,8 @@ def _check_structures(old: str, new: str, wanted: NewParameters) -> None:
         if not word.isdigit():
             reason = f"{_FIRST_LINES.get(word, 'has another structure')}: {about} instead of {other}"
     hint = "train the same architecture, or build new firmware"
+    if Path(wanted.firmware).suffix == ".tar" and _shapes(was) == _shapes(now):
+        hint = f"add the options with which {wanted.firmware} was compiled, each with -O, or build new firmware"
     if word == "kernels":
         hint = "use the version of mlfbuild that built the firmware"
     raise CheckFailedError("other-structure", place=place, reason=reason, hint=hint)
@@ -287,6 +313,10 @@ def _by_position(given: RunInputs, module: Module, path: Path) -> RunInputs:
     }
     np.savez(path, **arrays)
     return RunInputs(path)
+
+
+def _shapes(line: str) -> str:
+    return line.partition("; ")[0]
 
 
 def _run(library: Library, path: Path, inputs: RunInputs) -> ArchiveRun:

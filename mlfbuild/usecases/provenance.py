@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mlfbuild import __version__
 from mlfbuild.archive import EPOCH, open_archive_with_id, source_date
+from mlfbuild.c_analysis import check_elf_image
 from mlfbuild.core import (
     CheckFailedError,
     InputFileError,
@@ -73,9 +74,12 @@ def image_provenance(
 
     ``build`` is the build folder, as for ``target_jobs``. One of ``targets`` is chosen if the image is not that of a
     firmware. Nothing is built: raises ``CheckFailedError`` if the image is not made from the present inputs, because
-    the statement would be false. Raises ``UsageError`` if the target is not known, ``ToolNotFoundError`` without the
-    target's toolchain, and ``InputFileError`` for files that cannot be read.
+    the statement would be false. Raises ``UsageError`` if the target or the folder is not known, ``ToolNotFoundError``
+    without the target's toolchain, and ``InputFileError`` for files that cannot be read or are no images.
     """
+    if build is not None and not build.is_dir():
+        hint = "name the folder in which the project was built"
+        raise UsageError("no-build-folder", place=f"--build-dir {build}", reason="no such folder", hint=hint)
     project = pinned(project)
     data = read_bytes(elf, "image")
     jobs = target_jobs(project, targets, build=build)
@@ -153,6 +157,8 @@ def _linked_models(elf: Path, data: bytes, target: TargetJob) -> list[_LinkedMod
                 raise CheckFailedError("image-out-of-date", place=elf, reason=reason, hint=_BUILD)
             found.append(_LinkedModel(job, digest, tuple(_blobs(library))))
     if not found:
+        if not ids:
+            check_elf_image(data, elf)
         reason = f"has no ID of a model that is built for target {target.name}"
         hint = "build the project, and name an image that links its models"
         raise CheckFailedError("provenance-without-models", place=elf, reason=reason, hint=hint)

@@ -9,6 +9,7 @@ from mlfbuild.core import (
     SIGNATURE_MARK,
     ConflictError,
     UsageError,
+    open_binary,
     read_bytes,
     sign_bytes,
     signature_path,
@@ -33,6 +34,7 @@ def sign_files(files: Sequence[Path], key: Path) -> list[Path]:
 
 
 def _content(file: Path) -> bytes:
+    open_binary(file, "file").close()  # refuses a pipe, for whose end the next line would wait
     data = read_bytes(file, "file")
     # `mlfbuild sign build/*` also names the signatures of the last time.
     if data.startswith(SIGNATURE_MARK):

@@ -7,7 +7,7 @@ from pathlib import Path
 from mlfbuild.archive import archive_files, tar
 from mlfbuild.archive.validate import Report, validate
 from mlfbuild.core import InputFileError, better_error, open_binary
-from mlfbuild.jobs import is_model, open_model
+from mlfbuild.jobs import is_model, kinds_named, open_model
 
 
 def validate_archive(path: Path) -> Report:
@@ -21,5 +21,5 @@ def validate_archive(path: Path) -> Report:
     try:
         files = tar.members(open_binary(path, "archive"), str(path))
     except InputFileError as error:
-        raise better_error(error, path) from None
+        raise kinds_named(better_error(error, path), path) from None
     return validate(files, str(path))

@@ -53,6 +53,7 @@ def refused_signatures(checks: Sequence[SignatureCheck]) -> CheckFailedError | I
 
 def _checked(file: Path, trust: Trust) -> SignatureCheck:
     try:
+        open_binary(file, "file").close()  # refuses a pipe, for whose end the next line would wait
         return SignatureCheck(file, check_signed(file, read_bytes(file, "file"), trust))
     except (CheckFailedError, InputFileError) as error:
         return SignatureCheck(file, None, error)

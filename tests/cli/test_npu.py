@@ -48,3 +48,11 @@ def test_an_emulator_runs_no_model_of_the_target(npu: Folder) -> None:
 def test_firmware_needs_the_driver(npu: Folder) -> None:
     npu.write("mlfbuild.yml", PROJECT)
     assert npu.mistakes("build") == [("requirement-without-provider", "dependency ethos-u-core-driver")]
+
+
+def test_check_and_doctor_know_the_operators_without_vela(folder: Folder) -> None:
+    folder.write("mlfbuild.yml", PROJECT.replace("macs: 128", "macs: 128, keep-on-core: [SOFTMAX, SOFTMX]"))
+    found = folder.mistakes("check", "--no-tools")
+    assert ("unknown-tflite-operator", "mlfbuild.yml:3:103: targets.m55.npu.keep-on-core[1]") in found
+    (state,) = folder.run("doctor", "--format", "json", status=3).json["targets"]
+    assert any("SOFTMX" in reason for reason in state["missing"])

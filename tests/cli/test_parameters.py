@@ -1,5 +1,6 @@
 """``mlfbuild parameters``, and the key ``parameters`` of a model."""
 
+import os
 import shutil
 from collections.abc import Callable
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 from mlfbuild.library import read_blob
-from support.classical_networks import forest_regressor
+from support.classical_networks import forest_regressor, linear_pipeline
 from support.command import Folder
 from support.firmware_repo import tiny_network, two_layers
 
@@ -74,12 +75,37 @@ def test_another_structure_is_refused(desk: Folder) -> None:
     assert not (desk.root / "new.bin").exists()
 
 
+def test_another_structure_says_more_than_an_option_or_a_name_that_follows_from_it(desk: Folder) -> None:
+    (desk.root / "forest.onnx").write_bytes(forest_regressor())
+    (desk.root / "pipeline.onnx").write_bytes(linear_pipeline())
+    project = desk.root / "mlfbuild.yml"
+    keys = "{source: forest.onnx, parameters: replaceable, options: {tree-room: 4 KiB}, interface: {outputs: [y]}}"
+    project.write_text(project.read_text().replace("models:\n", f"models:\n  forest: {keys}\n", 1))
+    for source in ("new.tflite", "pipeline.onnx"):
+        words = ("parameters", source, "--for", "forest", "-o", "new.bin")
+        assert desk.refused(*words) == (1, "other-structure", f"{source}: operator 0")
+    # The option does not fit the old network, and both have the same operators.
+    desk.run(
+        "compile", "pipeline.onnx", "--cpu", "host", "-o", "old.tar", "-O", "parameters=replaceable", "-q", status=0
+    )
+    words = ("parameters", "pipeline.onnx", "--for", "old.tar", "-o", "b", "-O", "tree-room=4KiB")
+    assert desk.refused(*words) == (2, "trees-without-trees", "pipeline: options.tree-room")
+
+
 def test_bad_requests(desk: Folder) -> None:
     (desk.root / "mine.txt").write_text("mine")
     alpha = ("parameters", "new.tflite", "--for", "alpha")
     assert desk.run(*alpha, "-o", "mine.txt").status == 6
     assert desk.refused(*alpha, "-o", "b", "-O", "memory=fastest") == (2, "options-of-project-model", "-O")
     assert desk.refused(*alpha, "-o", "b", "--self-test", "1000") == (2, "too-few-cases", "--self-test")
+    (desk.root / "main.c").write_text("int main(void) { return 0; }\n" * 40)
+    words = ("parameters", "main.c", "--for", "alpha", "-o", "b")
+    assert desk.refused(*words) == (5, "unsupported-model-file", "main.c")
+    os.mkfifo(desk.root / "pipe")
+    assert desk.refused("parameters", "pipe", "--for", "alpha", "-o", "b") == (5, "input-is-pipe", "pipe")
+    for option, value in (("--target", "host"), ("--file", "mlfbuild.yml")):
+        words = ("parameters", "new.tflite", "--for", "old.tar", "-o", "b", option, value)
+        assert desk.refused(*words) == (2, "option-not-applicable", option)
     status, code, place = desk.refused("parameters", "new.tflite", "--for", "beta", "-o", "b")
     assert (status, code, place.endswith("mlfbuild.yml: models.beta")) == (2, "parameters-linked", True)
     desk.run("compile", "models/alpha.tflite", "--cpu", "host", "-o", "plain.tar", "-q", status=0)

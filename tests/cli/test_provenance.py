@@ -160,7 +160,8 @@ def test_an_archive_of_another_model_file(product: Folder) -> None:
     [
         ("gone.elf", (5, "no-such-input", "gone.elf")),
         (f"{ELF} --target gone", (2, "unknown-target", "target 'gone'")),
-        ("main.c --target pc", (1, "provenance-without-models", "main.c")),
+        ("main.c --target pc", (5, "not-an-elf-image", "main.c")),
+        (f"{ELF} --build-dir gone", (2, "no-build-folder", "--build-dir gone")),
         (f"{ELF} -o main.c", (6, "output-of-another-kind", "main.c")),
         (f"{ELF} --builder ci", (2, "builder-not-uri", "--builder ci")),
         (f"{ELF} --sign key", (2, "option-needs-another", "--sign")),

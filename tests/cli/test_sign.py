@@ -1,5 +1,6 @@
 """`mlfbuild sign`: the signatures are those of ssh-keygen, which also verifies them here."""
 
+import os
 import subprocess
 from collections.abc import Callable
 
@@ -43,7 +44,9 @@ def test_an_old_signature_is_replaced(signing: Folder) -> None:
     ("arguments", "refused"),
     [
         ("kws.tar --key nobody", (5, "no-such-input", "nobody")),
-        ("kws.tar --key kws.tar", (7, "signing-failed", "kws.tar")),
+        ("kws.tar --key kws.tar", (5, "not-a-key", "kws.tar")),
+        ("kws.tar --key cut", (7, "signing-failed", "cut")),
+        ("kws.tar pipe --key alice", (5, "input-is-pipe", "pipe")),
         ("kws.tar gone.tar --key alice", (5, "no-such-input", "gone.tar")),
         ("models --key alice", (5, "input-is-folder", "models")),
         ("kws.tar old.sig --key alice", (2, "signature-of-signature", "old.sig")),
@@ -53,6 +56,8 @@ def test_an_old_signature_is_replaced(signing: Folder) -> None:
 def test_mistakes_write_nothing(signing: Folder, arguments: str, refused: tuple[int, str, str]) -> None:
     for name in ("kws.tar", "taken", "taken.sig"):
         signing.write(name, "text")
+    signing.write("cut", (signing.root / "alice").read_bytes()[:200])
+    os.mkfifo(signing.root / "pipe")
     signing.write("old.sig", "-----BEGIN SSH SIGNATURE-----\n")
     assert signing.refused("sign", *arguments.split()) == refused
     assert not (signing.root / "kws.tar.sig").exists()

@@ -49,4 +49,6 @@ def test_warnings_fail_only_with_strict(archives: Folder) -> None:
 @pytest.mark.parametrize("verb", ["inspect", "validate"])
 def test_unreadable_archives(archives: Folder, verb: str) -> None:
     assert archives.refused(verb, "junk.tar") == (5, "archive-not-tar", "junk.tar")
+    archives.write("main.c", "int main(void) { return 0; }\n" * 40)
+    assert archives.refused(verb, "main.c") == (5, "unsupported-model-file", "main.c")
     assert archives.refused(verb, "none.tar") == (5, "no-such-input", "none.tar")

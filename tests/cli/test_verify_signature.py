@@ -1,5 +1,6 @@
 """`mlfbuild verify-signature`: who signed a file, and each reason to refuse a signature."""
 
+import os
 import subprocess
 from collections.abc import Callable
 
@@ -26,6 +27,7 @@ def signed(folder: Folder, tool: Callable[..., str]) -> Folder:
     folder.write("cut.sig", (folder.root / "cut.sig").read_bytes()[:150])
     folder.write("junk.sig", "no signature")
     folder.write("unsigned", "content")
+    os.mkfifo(folder.root / "pipe")
     folder.write("commit", "content")
     words = ["ssh-keygen", "-q", "-Y", "sign", "-n", "git", "-f", "alice", "commit"]
     subprocess.run(words, cwd=folder.root, check=True)
@@ -56,6 +58,10 @@ def test_good_signatures(signed: Folder, arguments: str, identity: str) -> None:
         ("changed --signers signers", (1, "signature-wrong")),
         ("commit --signers signers", (1, "signature-of-other-use")),
         ("good --signers bob-only", (1, "signer-unknown")),
+        ("good --signers alice.pub", (1, "signer-unknown")),
+        ("good --signers alice", (1, "signer-unknown")),
+        ("good.sig --signers signers", (1, "signature-missing")),
+        ("pipe --signers signers", (5, "input-is-pipe")),
         ("good --signers expired", (1, "signer-not-allowed")),
         ("good --signers of-git", (1, "signer-not-allowed")),
         ("good --signers signers --identity bob@example.com", (1, "signer-of-other-identity")),

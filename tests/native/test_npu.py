@@ -103,9 +103,9 @@ def test_operators_may_stay_on_the_core(tmp_path: Path) -> None:
 
 def test_operators_that_vela_does_not_have_are_mistakes_of_the_key(tmp_path: Path) -> None:
     npu = replace(U55_128, keep_on_core=("SOFTMX",))
-    with pytest.raises(UsageError, match="has no operator SOFTMX") as caught:
+    with pytest.raises(UsageError, match="SOFTMX") as caught:
         compiled(request_for(write_network(tmp_path), npu))
-    assert caught.value.place == "npu.keep-on-core"
+    assert (caught.value.code, caught.value.place) == ("unknown-tflite-operator", "npu.keep-on-core[0]")
 
 
 def test_a_section_of_constants_does_not_apply_to_the_npu(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from mlfbuild.archive import read_archive
+from mlfbuild.core import UnsupportedModelError
 from mlfbuild.jobs.tree import TreeSettings, unpack
 from mlfbuild.jobs.tree.verification import module_header
 from mlfbuild.library.keys import Placement
@@ -16,7 +17,9 @@ from mlfbuild.native.graph import DType, Graph, Node, Tensor, ops
 from mlfbuild.targets import RUNTIME, Board, board_called, cpu_called, toolchain_file
 from mlfbuild.verify.image import read_subject
 from mlfbuild.verify.module import VerifyReport, verify_image, verify_module
+from support import aot_archives
 from support.aot_archives import MEMORIES, POOLS, WORKSPACE_IO, A, B, Y, aot_archive
+from support.errors import raises
 from support.examples import first_on_push
 from support.host_c import WARNINGS, run, write_tree
 from support.native import compile_network
@@ -93,6 +96,16 @@ def test_first_run_uses_the_pools_of_the_module_if_they_are_placed(
 def test_faults_in_pools_are_found(tmp_path: Path, vectors: Path, statement: str, problem: str) -> None:
     report = verify(tmp_path, vectors, WORKSPACE_IO, M4, statement)
     assert report.text().startswith(problem), report.text()
+
+
+def test_pools_larger_than_the_memory_of_a_board_are_verified_elsewhere(
+    tmp_path: Path, vectors: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(aot_archives._POOL_SIZES, POOLS, M4.ram.size)
+    with raises(UnsupportedModelError, "board-too-small", place="net") as caught:
+        verify(tmp_path / "board", vectors, POOLS, M4, placement=Placement(workspace=".bss.far"))
+    assert "pools" in caught.value.reason and "cpu: host" in caught.value.hint
+    assert verify(tmp_path / "host", vectors, POOLS, None).passed, "what the hint advises"
 
 
 def test_kernels_that_allocate_memory_in_addition_to_pools(tmp_path: Path, vectors: Path) -> None:

@@ -50,6 +50,8 @@ def is_plain_tar(path: Path) -> bool:
 def _start(path: Path) -> bytes:
     """Return the first bytes of the file, up to the end of the magic number; empty if it cannot be read."""
     try:
+        if path.is_fifo():  # opening one waits for a writer
+            return b""
         with path.open("rb") as file:
             return file.read(_MAGIC_AT + len(_MAGIC))
     except OSError:

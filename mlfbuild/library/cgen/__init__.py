@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     )
     from mlfbuild.library.cgen.names import comment_text, member_name
     from mlfbuild.library.cgen.registry import REGISTRY_HEADER, registry_source
-    from mlfbuild.library.cgen.sections import PARAMS_SECTION, WORKSPACE_SECTION, chooses_section
+    from mlfbuild.library.cgen.sections import PARAMS_SECTION, WORKSPACE_SECTION, chooses_section, in_own_section
     from mlfbuild.library.cgen.sharing import BUSY, busy_name, print_busy, print_exclusive_call, print_shared_workspace
     from mlfbuild.library.cgen.spreading import SpreadBuffers, peak, shortage, spread
     from mlfbuild.library.cgen.wrapping import joined, wrapped

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from mlfbuild.library import CODE_NAMES, parse_dtype
-from mlfbuild.library.cgen import braces, registry_source, text, wrapped
+from mlfbuild.library.cgen import braces, in_own_section, registry_source, text, wrapped
 from mlfbuild.native.printing.checks import ARGUMENTS_RESULT
 from mlfbuild.native.printing.functions import print_definition
 from mlfbuild.native.printing.interface import Port, runtime_dtype, runtime_shape
 from mlfbuild.native.printing.notices import source_notice
 from mlfbuild.native.printing.program import LinkedModel
-from mlfbuild.native.printing.workspace import in_own_section
 
 COUNT_BYTES = 2
 """Size of the registry's count since TVM 0.9."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from mlfbuild.library import brief
+from mlfbuild.library import brief, print_static_pools
 from mlfbuild.library.cgen import (
     SCRATCH_TYPES,
     WORKSPACE_SECTION,
@@ -172,25 +172,10 @@ def print_npu_memory(program: LinkedModel, npu: Npu | None) -> str:
     )
 
 
-def in_own_section(name: str) -> list[str]:
-    """Return the lines before a function that put it in the section ``.text.<name>``, which linkers can drop.
-
-    Without it, GCC puts all functions of a file into one section unless the firmware is built with -ffunction-sections.
-    """
-    return ["#if defined(__GNUC__) && defined(__ELF__)", f'__attribute__((section(".text.{name}")))', "#endif"]
-
-
 def print_pool_functions(program: LinkedModel) -> Iterator[str]:
     """Yield the functions of a model with ``io: arena`` that return its static workspace, inputs and outputs."""
     name, prefix, ports = program.name, program.prefix, program.interface
-    body = [
-        f"    struct {prefix}_workspace_pools pools;",
-        "",
-        *(f"    pools.{each.pool} = {each.static};" for each in program.workspaces),
-        "    return pools;",
-    ]
-    head = f"struct {prefix}_workspace_pools mlf_{name}_static_pools(void)"
-    yield print_definition(head, body, in_own_section(f"mlf_{name}_static_pools"))
+    yield print_static_pools(name, {each.pool: each.static for each in program.workspaces})
     sides = (("inputs", ports.inputs, program.plan.inputs), ("outputs", ports.outputs, program.plan.outputs))
     for kind, of_kind, places in sides:
         pairs = [(port, place.position, arena_at(program.workspaces, place.position))

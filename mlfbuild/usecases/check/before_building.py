@@ -11,6 +11,7 @@ Each check reads no more than headers, and calls the function that refuses the m
     explore of a model     values that the key cannot have            explore_mistakes
     interface of a model   a wrong count or unknown names             interface_problems
     source of a model      an archive that trust refuses              check_signed
+    npu of a target        names of unknown operators                 unknown_operators
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from mlfbuild.core import (
     check_signed,
     read_bytes,
 )
+from mlfbuild.ethos_u import unknown_operators
 from mlfbuild.jobs import TargetJob, explore_mistakes, path_problem, start_up_problem, target_jobs, toolchain_of
 from mlfbuild.library import CompileRequest
 from mlfbuild.project import KeyPath, Project, TargetSpec
@@ -66,7 +68,7 @@ def foreseen(project: Project) -> Foreseen:
     except UsageError as error:
         jobs, mistakes = [], [((), Mistake(error.code, reason=f"{error.place}: {error.reason}", hint=error.hint))]
     mistakes += [*_folder(project), *_start_up(project), *_interfaces(project), *missing_test_data(project)]
-    mistakes += [*explore_mistakes(project), *_unsigned(project)]
+    mistakes += [*explore_mistakes(project), *_unsigned(project), *_npus(project)]
     warnings: list[tuple[KeyPath, Mistake]] = []
     for job in jobs:
         mistakes += _gdb_server(job)
@@ -118,6 +120,12 @@ def _unsigned(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
             yield ("models", model.name, "source"), mistake
         except ToolNotFoundError:  # `missing_tools` lists it
             return
+
+
+def _npus(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
+    for target in project.targets.values():
+        for index, mistake in unknown_operators(target.npu) if target.npu is not None else ():
+            yield ("targets", target.name, "npu", "keep-on-core", index), mistake
 
 
 def _folder(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:

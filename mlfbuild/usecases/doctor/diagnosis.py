@@ -185,7 +185,9 @@ def _with_mistakes(state: TargetState, project: Project, found: Foreseen) -> Tar
     missing, unverified = [*state.missing], state.unverified
     for path, mistake in (*found.mistakes, *found.warnings):
         section, name = (*map(str, path[:2]), "", "")[:2]
-        if (section, name) == ("targets", state.name):
+        if (section, name, *path[2:3]) == ("targets", state.name, "npu"):
+            missing.append(f"npu: {mistake.reason}")
+        elif (section, name) == ("targets", state.name):
             unverified = unverified or mistake.reason
         elif section == "models" and state.name in project.models[name].targets:
             if path[2:3] == ("vectors",):

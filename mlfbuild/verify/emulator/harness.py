@@ -113,6 +113,11 @@ def _overflow(module: Module, board: str, output: str) -> UnsupportedModelError 
         return None
     reason = f"the test firmware exceeds the memory {found[1]} of {board} by {int(found[2]):,} bytes"
     hint = "choose a larger board or a smaller model"
+    pools = sum(pool.size or 0 for pool in module.pools if pool.external and pool.kind == "workspace")
+    # They come from the heap, with guards, also if firmware has them in a section of another memory.
+    if pools:
+        reason += f", with pools of {pools:,} bytes that it provides itself"
+        hint = "verify the model on this machine: add a target with cpu: host to its targets"
     return UnsupportedModelError("board-too-small", place=module.name, reason=reason, hint=hint)
 
 

@@ -16,7 +16,7 @@ from itertools import combinations
 import numpy as np
 
 from mlfbuild.core import UnsupportedModelError
-from mlfbuild.native.frontends.onnx.control_flow import Body
+from mlfbuild.native.frontends.onnx.inlining import Body
 from mlfbuild.native.frontends.onnx.raw_graph import RawNode
 
 Shape = tuple[int, ...]

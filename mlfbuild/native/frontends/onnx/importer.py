@@ -44,7 +44,7 @@ from mlfbuild.native.frontends.node_budget import MOST_NODES, NodeBudget
 from mlfbuild.native.frontends.onnx.affine import Constants, Quantized, check_scales
 from mlfbuild.native.frontends.onnx.batch_folding import with_folded_batches
 from mlfbuild.native.frontends.onnx.builder import GraphBuilder
-from mlfbuild.native.frontends.onnx.control_flow import CONTROL_FLOW, Body, Surroundings, decided, flow
+from mlfbuild.native.frontends.onnx.control_flow import CONTROL_FLOW, decided, flow
 from mlfbuild.native.frontends.onnx.declared_shapes import Choice, Shapes, all_declared, implied, one_of, parameters
 from mlfbuild.native.frontends.onnx.dimensions import fits, fixed_shape, shape_text
 from mlfbuild.native.frontends.onnx.empty import (
@@ -58,6 +58,7 @@ from mlfbuild.native.frontends.onnx.empty import (
 from mlfbuild.native.frontends.onnx.expansion import written_out
 from mlfbuild.native.frontends.onnx.float_operators import FloatOperator, float_operator, is_quantized, notes, stretched
 from mlfbuild.native.frontends.onnx.folding import fold, is_foldable
+from mlfbuild.native.frontends.onnx.inlining import Body, Surroundings
 from mlfbuild.native.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.native.frontends.onnx.normalise import DOMAINS, ML_DOMAIN
 from mlfbuild.native.frontends.onnx.op_context import OpContext
