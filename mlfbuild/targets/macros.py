@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from mlfbuild.targets.cpus import CPUS
 from mlfbuild.targets.types import Cpu
 
 # GCC and clang spell some of them differently.
@@ -72,7 +73,9 @@ def _arm(cpu: Cpu) -> Iterator[MacroRule]:
             "#define __ARM_FEATURE_MVE ", False, f"compiles for MVE (Helium), which {cpu.name} does not have"
         )
     hard = cpu.float_abi == "hard"
-    passed = "integer registers (soft or softfp), {} in FPU registers (hard)"
+    plain = f"{cpu.name}+nofp"
+    same = f" like {plain}" if plain in CPUS else ""
+    passed = f"integer registers (soft or softfp){same}, {{}} in FPU registers (hard)"
     if not hard:
         passed = "FPU registers (hard), {} in integer registers (soft)"
     yield MacroRule("#define __ARM_PCS_VFP ", hard, f"passes floats in {passed.format(cpu.name)}")

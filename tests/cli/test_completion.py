@@ -55,7 +55,8 @@ def test_verbs_options_and_names(folder: Folder, tmp_path_factory: pytest.TempPa
     asked = {
         "mlfbuild compl": "completion", "mlfbuild build --tar": "--target", "mlfbuild build --target p": "pc",
         "mlfbuild -f ../mlfbuild.yml build --model ''": "alpha beta",
-        "mlfbuild compile --cpu cortex-m3": "cortex-m3 cortex-m33", "mlfbuild run --board mps3": "mps3-an547",
+        "mlfbuild compile --cpu cortex-m3": "cortex-m3 cortex-m33 cortex-m33+nofp",
+        "mlfbuild run --board mps3": "mps3-an547",
     }  # fmt: skip
     script = COMPLETE[shell] + "".join(f"words {words}\n" for words in asked)
     done = subprocess.run(

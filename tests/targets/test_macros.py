@@ -66,7 +66,7 @@ def runs_on(cpu: Cpu, other: Cpu) -> bool:
         ("cortex-m33", "clang", "-mcpu=cortex-m55 -mfloat-abi=hard",
          "compiles for MVE (Helium), which cortex-m33 does not have"),
         ("cortex-m4", "arm-none-eabi-gcc", "-mcpu=cortex-m4 -mfloat-abi=softfp",
-         "passes floats in integer registers (soft or softfp), cortex-m4 in FPU registers (hard)"),
+         "passes floats in integer registers (soft or softfp) like cortex-m4+nofp, cortex-m4 in FPU registers (hard)"),
         ("cortex-m4+nofp", "arm-none-eabi-gcc", "-mcpu=cortex-m4 -mfloat-abi=hard",
          "passes floats in FPU registers (hard), cortex-m4+nofp in integer registers (soft)"),
         ("cortex-m4", "arm-none-eabi-gcc", "-mcpu=cortex-m7 -mfloat-abi=hard -mfpu=fpv5-d16",

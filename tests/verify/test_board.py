@@ -265,7 +265,7 @@ M23 = ("-mcpu=cortex-m23", "-mfloat-abi=soft")
     [
         (HARD, "mps2-an386", "cortex-m4"),
         (SOFT, "mps2-an386", "cortex-m4+nofp"),
-        (M23, "mps2-an505", "cortex-m23"),
+        (M23, "mps2-an505", "cortex-m33+nofp"),
         (("-mcpu=cortex-m0", "-mfloat-abi=soft"), "mps2-an385", "cortex-m3"),
     ],
 )
