@@ -29,7 +29,9 @@ set(CMAKE_C_COMPILER arm-none-eabi-gcc)
 """Somebody's own toolchain file, without flags."""
 M4 = "-mcpu=cortex-m4 -mthumb -mfpu=fpv4-sp-d16"
 GCC = "arm-none-eabi-gcc"
-SOFTFP = f"{GCC} passes floats in integer registers (soft or softfp) like cortex-m4+nofp, cortex-m4 in FPU registers (hard)"
+SOFTFP = (
+    f"{GCC} passes floats in integer registers (soft or softfp) like cortex-m4+nofp, cortex-m4 in FPU registers (hard)"
+)
 
 
 LINKED = """\
