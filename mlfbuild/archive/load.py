@@ -18,7 +18,7 @@ from mlfbuild.core import (
     check_signed,
     file_sha256,
     open_binary,
-    read_bytes,
+    read_regular,
     sha256,
     write_atomic,
 )
@@ -49,8 +49,7 @@ def open_archive_with_id(path: Path, trust: Trust | None = None) -> tuple[Librar
     The hash and the library come from one open file, so they belong together even if the file is replaced meanwhile.
     """
     if trust is not None:
-        open_binary(path, "archive").close()  # refuses a pipe, for whose end the next line would wait
-        data = read_bytes(path, "archive")
+        data = read_regular(path, "archive")
         check_signed(path, data, trust)
         with _recognised(path):
             return read_archive(data, str(path)), sha256(data)

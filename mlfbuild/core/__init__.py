@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from mlfbuild.core.extras import EXTRAS, installed_version, require_extra
     from mlfbuild.core.files import (
         LFS_HINT, SHA256, abandoned, cache_folder, file_sha256, holds, is_ancestor, is_lfs_pointer, locked, make_folder,
-        make_once, open_binary, read_bytes, real_place, sha256, storage_error, trusted_owners, write_atomic,
-        write_if_changed,
+        make_once, open_binary, read_bytes, read_regular, real_place, sha256, storage_error, trusted_owners,
+        write_atomic, write_if_changed,
     )
     from mlfbuild.core.foreign_files import better_error, in_command, named_foreign, recognised
     from mlfbuild.core.git import COMMIT, UNSHALLOW, GitReader, git_environment

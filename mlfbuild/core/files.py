@@ -91,6 +91,12 @@ def open_binary(path: Path, what: str) -> BinaryIO:
         raise _input_error(path, what, error) from None
 
 
+def read_regular(path: Path, what: str) -> bytes:
+    """As ``read_bytes``, but raises ``InputFileError`` for a pipe, for whose end ``read_bytes`` would wait."""
+    open_binary(path, what).close()
+    return read_bytes(path, what)
+
+
 def is_lfs_pointer(path: Path) -> bool:
     """Return whether the file ``path`` is a pointer of Git LFS; False if it cannot be read.
 

@@ -80,8 +80,8 @@ def signature_path(path: Path) -> Path:
 def sign_bytes(data: bytes, key: Path) -> bytes:
     """Return the signature file of ``data``; ``key`` is a private key, or the public key of one in ``ssh-agent``.
 
-    ``ssh-keygen`` may ask for a passphrase in the terminal. Raises ``InputFileError`` if the file is missing or no key,
-    ``ProcessFailedError`` with its output if ``ssh-keygen`` refuses the key, and ``ToolNotFoundError``.
+    ``ssh-keygen`` may ask for a passphrase in the terminal. Raises ``InputFileError`` if the file is missing or not
+    a key, ``ProcessFailedError`` with its output if ``ssh-keygen`` refuses the key, and ``ToolNotFoundError``.
     """
     open_binary(key, "key").close()
     with tempfile.TemporaryDirectory(prefix="mlfbuild-sign-") as folder:
@@ -108,9 +108,9 @@ def check_signed(path: Path, data: bytes, trust: Trust) -> Signer:
     ``ToolNotFoundError`` without ``ssh-keygen``.
     """
     signature = signature_path(path)
-    if not signature.exists() and data.startswith(SIGNATURE_MARK):
-        raise CheckFailedError("signature-missing", place=path, reason="is itself a signature", hint="omit it")
     if not signature.exists():
+        if data.startswith(SIGNATURE_MARK):
+            raise CheckFailedError("signature-missing", place=path, reason="is itself a signature", hint="omit it")
         reason, hint = f"is not signed: there is no {signature.name}", "get the signature, or use `mlfbuild sign`"
         raise CheckFailedError("signature-missing", place=path, reason=reason, hint=hint)
     return check_signature(path, data, read_bytes(signature, "signature"), trust)

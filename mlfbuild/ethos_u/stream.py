@@ -218,7 +218,8 @@ class _Run:
         region = self._value(f"{name}_region")
         width0, height0, height1 = (self._value(f"{name}_{each}") + 1 for each in ("width0", "height0", "height1"))
         right, below = size.width > width0, size.height > height0
-        # Tile 1 is right of tile 0, 2 below it, and 3 below 1. The right column is divided at a height of its own.
+        # Tile 1 is to the right of tile 0, tile 2 below tile 0, tile 3 below tile 1. The two columns need not be
+        # divided at the same height.
         tiles = [(0, min(size.height, height0), min(size.width, width0))]
         if right:
             tiles.append((1, min(size.height, height1), size.width - width0))
@@ -256,7 +257,7 @@ class _Run:
         if (source | destination) & r.STRIDE_MODE:
             self._refuse("a transfer has rows, which are not checked")
         length = self._value("dma_length")
-        # What internal memory holds is not followed here.
+        # The checker does not track the content of internal memory.
         if source & r.INTERNAL:
             self._refuse("a transfer reads internal memory")
         self._use("source of a transfer", source, self._value("dma_source"), length)

@@ -159,7 +159,7 @@ class _Firmware:
 def _firmware(wanted: NewParameters, project: Project | None) -> _Firmware:
     archive = Path(wanted.firmware)
     if archive.suffix == ".tar" or project is None:
-        return _of_archive(open_archive(archive), archive, wanted)
+        return _of_archive(archive, wanted)
     if wanted.options:
         raise UsageError(
             "options-of-project-model",
@@ -179,8 +179,7 @@ def _firmware(wanted: NewParameters, project: Project | None) -> _Firmware:
     request, step = models[0].request, models[0].quantize
     vectors, trust = project.models[wanted.firmware].vectors.get(""), project.trust_in("archive")
     if models[0].compiler == "archive":
-        firmware = _of_archive(open_archive(request.source, trust), request.source, wanted)
-        return replace(firmware, vectors=vectors, trust=trust)
+        return replace(_of_archive(request.source, wanted, trust), vectors=vectors)
     if request.options.get("parameters") != REPLACEABLE:
         raise UsageError(
             "parameters-linked",
@@ -193,13 +192,14 @@ def _firmware(wanted: NewParameters, project: Project | None) -> _Firmware:
     return _Firmware(compiler_called("native").compile(request), request, vectors, step, trust)
 
 
-def _of_archive(library: Library, archive: Path, wanted: NewParameters) -> _Firmware:
+def _of_archive(archive: Path, wanted: NewParameters, trust: Trust | None = None) -> _Firmware:
+    library = open_archive(archive, trust)
     module = _module(library, wanted.firmware)
     cpu = _text(module, "txt").splitlines()[0].rpartition(" ")[2]
     if cpu not in CPUS:
         raise _without_blob(wanted.firmware)
     options = {**wanted.options, "parameters": REPLACEABLE}
-    return _Firmware(library, CompileRequest(module.name, archive, CPUS[cpu], options=options))
+    return _Firmware(library, CompileRequest(module.name, archive, CPUS[cpu], options=options), trust=trust)
 
 
 def _new_library(wanted: NewParameters, firmware: _Firmware, folder: Path) -> Library:

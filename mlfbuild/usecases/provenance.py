@@ -75,7 +75,7 @@ def image_provenance(
     ``build`` is the build folder, as for ``target_jobs``. One of ``targets`` is chosen if the image is not that of a
     firmware. Nothing is built: raises ``CheckFailedError`` if the image is not made from the present inputs, because
     the statement would be false. Raises ``UsageError`` if the target or the folder is not known, ``ToolNotFoundError``
-    without the target's toolchain, and ``InputFileError`` for files that cannot be read or are no images.
+    without the target's toolchain, and ``InputFileError`` for files that cannot be read or are not images.
     """
     if build is not None and not build.is_dir():
         hint = "name the folder in which the project was built"

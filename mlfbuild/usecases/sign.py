@@ -9,8 +9,8 @@ from mlfbuild.core import (
     SIGNATURE_MARK,
     ConflictError,
     UsageError,
-    open_binary,
     read_bytes,
+    read_regular,
     sign_bytes,
     signature_path,
     write_atomic,
@@ -34,8 +34,7 @@ def sign_files(files: Sequence[Path], key: Path) -> list[Path]:
 
 
 def _content(file: Path) -> bytes:
-    open_binary(file, "file").close()  # refuses a pipe, for whose end the next line would wait
-    data = read_bytes(file, "file")
+    data = read_regular(file, "file")
     # `mlfbuild sign build/*` also names the signatures of the last time.
     if data.startswith(SIGNATURE_MARK):
         raise UsageError("signature-of-signature", place=file, reason="is itself a signature", hint="omit it")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.core import CheckFailedError, InputFileError, Signer, Trust, check_signed, open_binary, read_bytes
+from mlfbuild.core import CheckFailedError, InputFileError, Signer, Trust, check_signed, open_binary, read_regular
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,6 @@ def refused_signatures(checks: Sequence[SignatureCheck]) -> CheckFailedError | I
 
 def _checked(file: Path, trust: Trust) -> SignatureCheck:
     try:
-        open_binary(file, "file").close()  # refuses a pipe, for whose end the next line would wait
-        return SignatureCheck(file, check_signed(file, read_bytes(file, "file"), trust))
+        return SignatureCheck(file, check_signed(file, read_regular(file, "file"), trust))
     except (CheckFailedError, InputFileError) as error:
         return SignatureCheck(file, None, error)

@@ -176,7 +176,7 @@ def _with_locals(body: Sequence[str]) -> Iterator[str]:
     for at, line in enumerate(body):
         if line.lstrip().startswith("static const struct "):
             indent = line[: len(line) - len(line.lstrip())]
-            # ``static_struct_lines`` writes a field in each line, so that the end of a struct is a line of its own.
+            # ``static_struct_lines`` writes one field per line, so that the closing brace is alone on its line.
             end = next(behind for behind in range(at, len(body)) if body[behind] == f"{indent}}};")
             if any("@" in each for each in body[at:end]):
                 yield indent + line.lstrip().removeprefix("static ")

@@ -138,7 +138,7 @@ def _search(
                 used, left = _use(steps[at], at, ran, way.live)
                 peak = max(way.peak, used)
                 known = longer.get(ran | 1 << at)
-                # What is live after a set of nodes does not depend on their order: of two orders, only the peaks count.
+                # The same tensors live after a set of nodes in any order, so that orders differ only in their peaks.
                 if peak < limit and (known is None or peak < known.peak):
                     longer[ran | 1 << at] = _Way(peak, left, way.ready, at, way)
         # Of equal peaks, the set with fewer bytes in use leaves more room for the nodes that follow.

@@ -352,7 +352,7 @@ class _Run:
         found = own.fetch(key) or next(filter(None, (cache.fetch(key) for cache in shared)), None)
         if found is None or {*found.outputs} != {RESULT}:
             return None
-        # What came from the cache of all projects stays here if that one is cleared.
+        # A result from the shared cache is kept here too, so that it survives when that cache is cleared.
         own.store(key, found.outputs)
         self.known[key] = json.loads(found.outputs[RESULT])
         return self.known[key]

@@ -125,7 +125,7 @@ class Body:
         """
         names = dict(zip(graph.inputs, inputs, strict=True))
         inner = [*graph.constants, *(name for node in graph.nodes for name in node.outputs if name)]
-        # Each iteration gets names of its own, because tensors are written once.
+        # Each iteration needs its own names, because a tensor is written only once.
         names |= {name: self.name(prefix, name) for name in inner}
         for name, value in graph.constants.items():
             self.around.constants.add(names[name], value)
